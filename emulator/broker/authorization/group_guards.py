@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.consumer_group_describe import DescribedConsumerGroup
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from koordinator.wire.messages.find_coordinator import Coordinator
 from koordinator.wire.messages.join_group import JoinGroupResponse
@@ -19,12 +18,12 @@ from koordinator.wire.messages.offset_fetch import (
 
 from ...core.acls.acl import CLUSTER_NAME, Operation, ResourceType
 from ...core.node import GROUP, ROWS_SINCE, SHARE, SHARE_KEYS_SINCE, TRANSACTION
-from .guards import ERRORS, TEXTS, Admitted, Refused, early_rows, in_order, needs
+from .guards import ERRORS, TEXTS, Admitted, Refused, all_of, answering, early_rows, in_order, needs, needs_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse
+    from koordinator.wire.messages.consumer_group_describe import DescribedConsumerGroup
     from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
     from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
     from koordinator.wire.messages.join_group import JoinGroupRequest
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
     from koordinator.wire.messages.sync_group import SyncGroupRequest
 
-    from .guards import Client
+    from .guards import Client, Guard
 
 UNSEEN = "The group has described topic(s) that the client is not authorized to describe."
 
@@ -186,20 +185,30 @@ def group_operations(client: Client, response: Any) -> Any:  # noqa: ANN401 - of
     return replace(response, groups=groups)
 
 
-def assigned_topics(client: Client, response: ConsumerGroupDescribeResponse) -> ConsumerGroupDescribeResponse:
-    """Describe no group with a topic in an assignment or target that the client may not describe."""
-    groups = tuple(
-        DescribedConsumerGroup(
-            group_id=each.group_id, error_code=Error.TOPIC_AUTHORIZATION_FAILED, error_message=UNSEEN
+def described_groups(topics_of: Callable[[Any], Iterable[str]], unseen: str = UNSEEN) -> Guard:
+    """Need Describe of each group. One with a topic that the client may not describe is refused with `unseen`.
+
+    `topics_of` returns the topics of a described group.
+    """
+
+    def described(client: Client, response: Any) -> Any:  # noqa: ANN401 - of one of three APIs
+        groups = tuple(
+            each
+            if all(client.can(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in topics_of(each))
+            else type(each)(group_id=each.group_id, error_code=Error.TOPIC_AUTHORIZATION_FAILED, error_message=unseen)
+            for each in response.groups
         )
-        if any(not client.can(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in _assigned(each))
-        else each
-        for each in response.groups
+        return replace(response, groups=groups)
+
+    return all_of(
+        answering(described),
+        needs_rows(Operation.DESCRIBE, ResourceType.GROUP, "group_ids", order="first"),
+        answering(group_operations),
     )
-    return replace(response, groups=groups)
 
 
-def _assigned(group: DescribedConsumerGroup) -> dict[str, None]:
+def consumer_topics(group: DescribedConsumerGroup) -> dict[str, None]:
+    """Return the topics in the assignments of a consumer group."""
     return {
         row.topic_name: None
         for member in group.members

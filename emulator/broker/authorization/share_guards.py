@@ -12,11 +12,9 @@ from koordinator.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
-from koordinator.wire.messages.share_group_describe import DescribedGroup
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 
 from ...core.acls.acl import Operation, ResourceType
-from .group_guards import UNSEEN
 from .guards import TEXTS, Admitted, Refused, needs
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
         DescribeShareGroupOffsetsRequestGroup,
         DescribeShareGroupOffsetsRequestTopic,
     )
-    from koordinator.wire.messages.share_group_describe import ShareGroupDescribeResponse
+    from koordinator.wire.messages.share_group_describe import DescribedGroup
     from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
     from .guards import Client
@@ -41,18 +39,8 @@ def share_subscription(client: Client, request: ShareGroupHeartbeatRequest) -> R
     return Admitted(request)
 
 
-def share_assignments(client: Client, response: ShareGroupDescribeResponse) -> ShareGroupDescribeResponse:
-    """Describe no group with a topic in an assignment that the client may not describe."""
-    groups = tuple(
-        DescribedGroup(group_id=each.group_id, error_code=Error.TOPIC_AUTHORIZATION_FAILED, error_message=UNSEEN)
-        if any(not client.can(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in _assigned(each))
-        else each
-        for each in response.groups
-    )
-    return replace(response, groups=groups)
-
-
-def _assigned(group: DescribedGroup) -> dict[str, None]:
+def share_topics(group: DescribedGroup) -> dict[str, None]:
+    """Return the topics in the assignments of a share group."""
     return {row.topic_name: None for member in group.members for row in member.assignment.topic_partitions}
 
 

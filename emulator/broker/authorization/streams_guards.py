@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.streams_group_describe import DescribedGroup
 from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
 from ...core.acls.acl import Operation, ResourceType
@@ -14,12 +12,12 @@ from ...core.groups.streams.checks import is_usable, topics_of
 from .guards import Admitted, Refused
 
 if TYPE_CHECKING:
-    from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeResponse
+    from koordinator.wire.messages.streams_group_describe import DescribedGroup
     from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
     from .guards import Client
 
-UNSEEN = "The described group uses topics that the client is not authorized to describe."
+UNSEEN_TOPOLOGY = "The described group uses topics that the client is not authorized to describe."
 """Kafka's text for a group whose topology a client may not see."""
 
 
@@ -34,16 +32,6 @@ def topology_topics(client: Client, request: StreamsGroupHeartbeatRequest) -> Re
     return Admitted(request)
 
 
-def seen_topologies(client: Client, response: StreamsGroupDescribeResponse) -> StreamsGroupDescribeResponse:
-    """Describe no group with a topic in its topology that the client may not describe."""
-    groups = tuple(
-        DescribedGroup(group_id=each.group_id, error_code=Error.TOPIC_AUTHORIZATION_FAILED, error_message=UNSEEN)
-        if any(not client.can(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in _topics(each))
-        else each
-        for each in response.groups
-    )
-    return replace(response, groups=groups)
-
-
-def _topics(group: DescribedGroup) -> list[str]:
+def streams_topics(group: DescribedGroup) -> list[str]:
+    """Return the topics in the topology of a streams group."""
     return [] if group.topology is None else topics_of(group.topology.subtopologies or ())

@@ -13,7 +13,8 @@ from koordinator.wire.apis import ApiKey
 from ...core.acls.acl import Operation, ResourceType
 from .cluster_guards import cluster_operations, describe_users, unregister_broker
 from .group_guards import (
-    assigned_topics,
+    consumer_topics,
+    described_groups,
     find_coordinator,
     group_operations,
     join_group,
@@ -23,8 +24,8 @@ from .group_guards import (
     sync_group,
 )
 from .guards import TEXTS, all_of, answering, if_served, needs, needs_cluster, needs_rows
-from .share_guards import of_group, share_assignments, share_offsets, share_subscription
-from .streams_guards import seen_topologies, topology_topics
+from .share_guards import of_group, share_offsets, share_subscription, share_topics
+from .streams_guards import UNSEEN_TOPOLOGY, streams_topics, topology_topics
 from .token_guards import create_token, seen_tokens
 from .topic_guards import (
     configs,
@@ -67,22 +68,9 @@ GUARDS: Mapping[int, Guard] = {
     ApiKey.OFFSET_FETCH: offset_fetch,
     ApiKey.OFFSET_DELETE: all_of(needs(DELETE, GROUP, "group_id"), needs_rows(READ, TOPIC, "topics", order="early")),
     ApiKey.DESCRIBE_GROUPS: all_of(needs_rows(DESCRIBE, GROUP, "groups", order="first"), answering(group_operations)),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: if_served(
-        all_of(
-            answering(assigned_topics),
-            needs_rows(DESCRIBE, GROUP, "group_ids", order="first"),
-            answering(group_operations),
-        )
-    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: if_served(described_groups(consumer_topics)),
     ApiKey.SHARE_GROUP_HEARTBEAT: if_served(all_of(needs(READ, GROUP, "group_id"), share_subscription), "share"),
-    ApiKey.SHARE_GROUP_DESCRIBE: if_served(
-        all_of(
-            answering(share_assignments),
-            needs_rows(DESCRIBE, GROUP, "group_ids", order="first"),
-            answering(group_operations),
-        ),
-        "share",
-    ),
+    ApiKey.SHARE_GROUP_DESCRIBE: if_served(described_groups(share_topics), "share"),
     ApiKey.SHARE_FETCH: if_served(of_group, "share"),
     ApiKey.SHARE_ACKNOWLEDGE: if_served(of_group, "share"),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: if_served(share_offsets, "share"),
@@ -101,14 +89,7 @@ GUARDS: Mapping[int, Guard] = {
         "share",
     ),
     ApiKey.STREAMS_GROUP_HEARTBEAT: if_served(all_of(needs(READ, GROUP, "group_id"), topology_topics), "streams"),
-    ApiKey.STREAMS_GROUP_DESCRIBE: if_served(
-        all_of(
-            answering(seen_topologies),
-            needs_rows(DESCRIBE, GROUP, "group_ids", order="first"),
-            answering(group_operations),
-        ),
-        "streams",
-    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: if_served(described_groups(streams_topics, UNSEEN_TOPOLOGY), "streams"),
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: if_served(needs(READ, GROUP, "group_id"), "streams"),
     **dict.fromkeys(
         (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koordinator.wire.apis import ApiKey
+from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_share_group_state as delete_wire
 from koordinator.wire.messages import initialize_share_group_state as initialize_wire
@@ -17,6 +17,7 @@ from koordinator.wire.messages import read_share_group_state as read_wire
 from koordinator.wire.messages import read_share_group_state_summary as summary_wire
 from koordinator.wire.messages import write_share_group_state as write_wire
 from koordinator.wire.messages.share_state_records import ShareUpdateValue
+from koordinator.wire.schema import fields_of
 
 from ..effects import Failed
 from ..journal import Journal
@@ -58,14 +59,18 @@ TEXTS: Mapping[Error, str] = {
 }
 """Kafka's texts of the errors in the rows (`Errors`)."""
 
-OPERATIONS: Mapping[type, str] = {
-    initialize_wire.PartitionResult: "initialize share group state",
-    read_wire.PartitionResult: "read share group state",
-    write_wire.PartitionResult: "write share group state",
-    delete_wire.PartitionResult: "delete share group state",
-    summary_wire.PartitionResult: "read share group state summary",
+OPERATIONS: Mapping[int, str] = {
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: "initialize share group state",
+    ApiKey.READ_SHARE_GROUP_STATE: "read share group state",
+    ApiKey.WRITE_SHARE_GROUP_STATE: "write share group state",
+    ApiKey.DELETE_SHARE_GROUP_STATE: "delete share group state",
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: "read share group state summary",
 }
 """What cannot be done where there is no coordinator, or no write (`ShareCoordinatorService`)."""
+
+TOPIC_RESULTS: Mapping[int, Any] = {key: fields_of(APIS[key].response)["results"].type for key in OPERATIONS}
+PARTITION_RESULTS: Mapping[int, Any] = {key: fields_of(row)["partitions"].type for key, row in TOPIC_RESULTS.items()}
+"""The rows of each response, and the rows in these."""
 
 NEGATIVE = "The {} cannot be a negative number."
 NOT_COUNTED = (
@@ -94,44 +99,19 @@ class ShareCoordinator:
 
     def __init__(self, cluster: ClusterState, settings: Settings) -> None:
         self.store = ShareStateStore(cluster, settings)
-        operations: dict[int, tuple[Any, Any, Any, Callable[[int, StateKey, Any, Answered], None]]] = {
-            ApiKey.INITIALIZE_SHARE_GROUP_STATE: (
-                initialize_wire.InitializeShareGroupStateResponse,
-                initialize_wire.InitializeStateResult,
-                initialize_wire.PartitionResult,
-                self._initialize,
-            ),
-            ApiKey.READ_SHARE_GROUP_STATE: (
-                read_wire.ReadShareGroupStateResponse,
-                read_wire.ReadStateResult,
-                read_wire.PartitionResult,
-                self._read,
-            ),
-            ApiKey.WRITE_SHARE_GROUP_STATE: (
-                write_wire.WriteShareGroupStateResponse,
-                write_wire.WriteStateResult,
-                write_wire.PartitionResult,
-                self._update,
-            ),
-            ApiKey.DELETE_SHARE_GROUP_STATE: (
-                delete_wire.DeleteShareGroupStateResponse,
-                delete_wire.DeleteStateResult,
-                delete_wire.PartitionResult,
-                self._delete,
-            ),
-            ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (
-                summary_wire.ReadShareGroupStateSummaryResponse,
-                summary_wire.ReadStateSummaryResult,
-                summary_wire.PartitionResult,
-                self._summarize,
-            ),
+        self._operations: dict[int, Callable[[int, StateKey, Any, Answered], None]] = {
+            ApiKey.INITIALIZE_SHARE_GROUP_STATE: self._initialize,
+            ApiKey.READ_SHARE_GROUP_STATE: self._read,
+            ApiKey.WRITE_SHARE_GROUP_STATE: self._update,
+            ApiKey.DELETE_SHARE_GROUP_STATE: self._delete,
+            ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: self._summarize,
         }
-        self._operations = operations
-        self.serves = frozenset(operations)
+        self.serves = frozenset(self._operations)
 
     def handle(self, now: int, call: Call, request: Any) -> list[Effect]:  # noqa: ANN401 - one of five messages
         """Serve a request; it is answered when all of its partitions are."""
-        response, topic_result, partition_result, operation = self._operations[call.api_key]
+        response: Any = APIS[call.api_key].response
+        topic_result, partition_result = TOPIC_RESULTS[call.api_key], PARTITION_RESULTS[call.api_key]
         topics = request.topics if request.group_id else ()
         results: list[list[Any]] = [[None] * len(topic.partitions) for topic in topics]
         waiting, newest = sum(map(len, results)), self.store.newest_write
@@ -165,8 +145,8 @@ class ShareCoordinator:
                     answered(index, at, found)
 
                 try:
-                    self._check(key, partition_result)
-                    operation(now, key, row, done)
+                    self._check(key, call.api_key)
+                    self._operations[call.api_key](now, key, row, done)
                 except _RefusedRow as refused:
                     done(partition_result(partition=row.partition, **refused.fields))
                 except Exception as error:  # noqa: BLE001 - a bug ends one request
@@ -175,13 +155,13 @@ class ShareCoordinator:
                     return self.store.drain()
         return self.store.drain()
 
-    def _check(self, key: StateKey, result: type) -> None:
+    def _check(self, key: StateKey, api_key: int) -> None:
         """Raise _RefusedRow if this node does not serve a share partition."""
         if key.partition < 0:
             raise _RefusedRow(Error.INVALID_REQUEST, NEGATIVE.format("partition id"))
         status = self.store.status(key)
         if status is not Error.NONE:
-            raise _RefusedRow(status, _unable(result, status))
+            raise _RefusedRow(status, _unable(api_key, status))
 
     def _check_epochs(self, **epochs: int) -> None:
         """Raise _RefusedRow for a negative epoch, in releases that do not accept it."""
@@ -222,8 +202,8 @@ class ShareCoordinator:
             delivery_complete_count=UNKNOWN if row.start_offset == UNKNOWN else 0,
             created_ms=now,
         )
-        result = initialize_wire.PartitionResult
-        self.store.write_snapshot(now, key, state, _answer_of(result, key, answered))
+        done = _answer_of(ApiKey.INITIALIZE_SHARE_GROUP_STATE, key, answered)
+        self.store.write_snapshot(now, key, state, done)
 
     def _update(self, now: int, key: StateKey, row: write_wire.PartitionData, answered: Answered) -> None:
         """Write what the leader of a partition has decided; a snapshot in the place of every n-th update."""
@@ -247,7 +227,7 @@ class ShareCoordinator:
                 delivery_complete_count=done,
                 state_batches=rows(self.store.combine(batches, start)),
             )
-            self._write(now, key, update, _answer_of(write_wire.PartitionResult, key, answered))
+            self._write(now, key, update, _answer_of(ApiKey.WRITE_SHARE_GROUP_STATE, key, answered))
         except UnopenedBatch as error:
             raise _RefusedRow(Error.UNKNOWN_SERVER_ERROR, NOT_COUNTED) from error
 
@@ -284,7 +264,7 @@ class ShareCoordinator:
             start_offset=state.start_offset,
             delivery_complete_count=state.delivery_complete_count,
         )
-        failed = _answer_of(read_wire.PartitionResult, key, answered)
+        failed = _answer_of(ApiKey.READ_SHARE_GROUP_STATE, key, answered)
         return self._write(now, key, update, lambda error: answered(found) if error is Error.NONE else failed(error))
 
     def _summarize(self, _now: int, key: StateKey, _row: summary_wire.PartitionData, answered: Answered) -> None:
@@ -304,7 +284,7 @@ class ShareCoordinator:
     def _delete(self, _now: int, key: StateKey, _row: delete_wire.PartitionData, answered: Answered) -> None:
         """Forget a state, with its epochs."""
         self._check_exists(key)
-        done = _answer_of(delete_wire.PartitionResult, key, answered)
+        done = _answer_of(ApiKey.DELETE_SHARE_GROUP_STATE, key, answered)
         if key in self.store.states:
             self.store.write_tombstone(key, done)
         else:
@@ -359,16 +339,17 @@ class ShareCoordinator:
         return store.drain()
 
 
-def _answer_of(result: type, key: StateKey, answered: Answered) -> Callable[[Error], None]:
+def _answer_of(api_key: int, key: StateKey, answered: Answered) -> Callable[[Error], None]:
     """Return what answers with the result of a write."""
 
     def done(error: Error) -> None:
-        text = None if error is Error.NONE else _unable(result, error)
-        answered(result(partition=key.partition, error_code=new_write_error(error), error_message=text))
+        text = None if error is Error.NONE else _unable(api_key, error)
+        row = PARTITION_RESULTS[api_key]
+        answered(row(partition=key.partition, error_code=new_write_error(error), error_message=text))
 
     return done
 
 
-def _unable(result: type, error: Error) -> str:
-    """Return Kafka's text of a failed operation, known by its result."""
-    return f"Unable to {OPERATIONS[result]}: {TEXTS.get(error, error.name)}"
+def _unable(api_key: int, error: Error) -> str:
+    """Return Kafka's text of a failed operation."""
+    return f"Unable to {OPERATIONS[api_key]}: {TEXTS.get(error, error.name)}"
