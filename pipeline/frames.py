@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .queries import Row, connect, with_views
 from .schema.kinds import duckdb_type
@@ -86,6 +87,15 @@ def mapped(
     if order:
         frame = frame.repartition(order[0]).sortWithinPartitions(*order)
     return frame.mapInArrow(function, table.columns)
+
+
+def slices(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the parts of each batch that have one text in a column, with that text."""
+    for batch in batches:
+        runs, start = pc.run_end_encode(batch[column]), 0
+        for text, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield text, batch.slice(start, end - start)
+            start = end
 
 
 def union(frames: Sequence[Frame]) -> Any:  # noqa: ANN401 - a Frame

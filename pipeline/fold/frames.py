@@ -12,10 +12,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .. import schema
-from ..frames import mapped, sql
+from ..frames import mapped, slices, sql
 from ..job_errors import JobFailed
 from ..schema import CALL, TABLES, Table
 from ..schema.kinds import StructOf, TableColumn
@@ -180,8 +179,8 @@ def fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Table, p
     Returns rows of a table as the store has them, and HEARTBEATS if they are such calls, else an empty text.
     """
     schemas = {table.path: table.stored_arrow for table in FOLDED}
-    for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
-        of_trace = (each for _, each in slices)
+    for trace_id, found in groupby(slices(batches, "trace_id"), key=itemgetter(0)):
+        of_trace = (each for _, each in found)
         first = next(of_trace)
         (names,) = first.slice(0, 1).select(TRACE_NAMES).to_pylist()
         events = chain((first.slice(1),), of_trace)
@@ -198,19 +197,10 @@ def fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Table, p
             ) from error
 
 
-def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Return each trace's part of each batch."""
-    for batch in batches:
-        runs, start = pc.run_end_encode(batch["trace_id"]), 0
-        for trace_id, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            yield trace_id, batch.slice(start, end - start)
-            start = end
-
-
-def _parts(slices: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Return a trace in parts of at least PART_ROWS events, but for the last one."""
     part: list[pa.RecordBatch] = []
-    for each in slices:
+    for each in batches:
         part.append(each)
         if sum(map(len, part)) >= PART_ROWS:
             yield pa.Table.from_batches(part)

@@ -11,9 +11,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..frames import mapped, rows_of
+from ..frames import mapped, rows_of, slices
 from ..schema import BRONZE_LINE, EVENT, HEADER, OUTCOME
 from ..schema.kinds import TableColumn
 from ..schema.tables import BOOL, LONG, STRING, Table
@@ -133,7 +132,7 @@ def file_ranks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     marks = [re.compile(mark) for mark in MARKS.values()]
     is_trace, unknown = re.compile(TRACE_LINE), len(marks) + 1
     clients = [number for number, name in enumerate(MARKS) if name in OTHER_CLIENTS]
-    for name, part in _by_file(batches):
+    for name, part in slices(batches, "source_file"):
         if TRACE_FILES.search(name):
             continue
         rank = client = unknown
@@ -153,20 +152,11 @@ def read_lines(lines: Frame, types: FileTypes) -> Any:  # noqa: ANN401 - a Frame
 
 def read_partition(types: FileTypes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Return ROWS of the lines of a partition, which has the lines of a log in order."""
-    for name, parts in groupby(_by_file(batches), key=itemgetter(0)):
+    for name, parts in groupby(slices(batches, "source_file"), key=itemgetter(0)):
         read = _log_rows if name in types.by_file else _trace_rows
         rows = read(types, name, (part for _, part in parts))
         while batch := list(islice(rows, BATCH_ROWS)):
             yield pa.RecordBatch.from_pylist(batch, ROWS.arrow)
-
-
-def _by_file(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Return each file's part of each batch."""
-    for batch in batches:
-        runs, start = pc.run_end_encode(batch["source_file"]), 0
-        for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            yield name, batch.slice(start, end - start)
-            start = end
 
 
 def _placed(source: str, parts: Iterable[pa.RecordBatch], read: Callable[[str, Row], Iterable[Row]]) -> Iterator[Row]:
