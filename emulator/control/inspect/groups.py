@@ -22,14 +22,16 @@ from .owners import named, owners_of, partition_counts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
+
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...config.settings import Settings
     from ...core.cluster import ClusterState
-    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...core.groups.classic.group import ClassicGroup
     from ...core.groups.consumer.group import ConsumerGroup
     from ...core.groups.consumer.member import ConsumerMember
-    from ...core.groups.group import BaseGroup
+    from ...core.groups.group import BaseGroup, BaseMember
     from ...core.groups.modern.group import ModernGroup
     from ...core.groups.share.group import ShareGroup
     from ...core.groups.share.member import ShareMember
@@ -87,17 +89,7 @@ class Groups:
     def offsets(self, _now: int, *, group: str) -> list[PartitionOffset]:
         """Return the committed offsets of a group; an empty list if it does not exist."""
         existing = group_if_any(self._runtime, group)
-        return [
-            PartitionOffset(
-                topic,
-                partition,
-                committed.offset,
-                committed.leader_epoch,
-                committed.metadata,
-                committed.commit_timestamp,
-            )
-            for (topic, partition), committed in (existing.offsets if existing is not None else {}).items()
-        ]
+        return [_offset(at, each) for at, each in (existing.offsets if existing is not None else {}).items()]
 
     def pending_offsets(self, _now: int, *, group: str) -> list[PartitionOffset]:
         """Return the offsets that open transactions will commit; of several for a partition the one that would win."""
@@ -107,12 +99,7 @@ class Groups:
         )
         # by position: the later record wins
         latest = dict(sorted(pending, key=lambda row: row[1].position))
-        return [
-            PartitionOffset(
-                *at, each.value.offset, each.value.leader_epoch, each.value.metadata, each.value.commit_timestamp
-            )
-            for at, each in latest.items()
-        ]
+        return [_offset(at, each.value) for at, each in latest.items()]
 
     def load(self, now: int, *, lines: Sequence[str | bytes], source: str = "groups") -> None:
         """Replace groups with those of a groups file (`emulator.formats.groups_file`).
@@ -130,6 +117,12 @@ class Groups:
         logs = topic.logs if topic is not None else []
         names = {each.topic_id: name for name, each in cluster.topics.items()}
         return to_lines((record for log in logs for record in records_of(log.records())), names.get)
+
+
+def _offset(at: tuple[str, int], committed: OffsetCommitValue) -> PartitionOffset:
+    return PartitionOffset(
+        *at, committed.offset, committed.leader_epoch, committed.metadata, committed.commit_timestamp
+    )
 
 
 def _ownership_errors(cluster: ClusterState, group: BaseGroup) -> list[str]:
@@ -158,35 +151,33 @@ def _classic_snapshot(_cluster: ClusterState, _settings: Settings, group: Classi
         protocol_type=group.protocol_type,
         protocol=group.protocol_name,
         leader=group.leader_id,
-        members=tuple(_member(member, group.partitions_of(member.id, {})) for member in group.members.values()),
+        members=tuple(
+            _member(each, group.partitions_of(each.id, {}), protocols=tuple(name for name, _ in each.protocols))
+            for each in group.members.values()
+        ),
         waiting_for=tuple(group.unsettled),
     )
 
 
-def _member(member: ClassicMember, assignment: dict[str, list[int]]) -> Member:
+def _member(member: BaseMember, assignment: dict[str, list[int]], **more: Any) -> Member:  # noqa: ANN401 - of its kind
     return Member(
         member_id=member.id,
         instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
         assignment=assignment,
-        protocols=tuple(name for name, _ in member.protocols),
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
+        **more,
     )
 
 
 def _consumer_member(cluster: ClusterState, group: ConsumerGroup, member: ConsumerMember) -> Member:
     protocols = () if member.classic is None else member.classic.supported_protocols
-    return Member(
-        member_id=member.id,
-        instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        assignment=named(cluster, member.assigned),
+    return _member(
+        member,
+        named(cluster, member.assigned),
         protocols=tuple(each.name for each in protocols),
-        session_timeout_ms=member.session_timeout_ms,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
         type=CONSUMER if member.classic is None else "classic",
         epoch=member.epoch,
         target=named(cluster, group.targets.get(member.id, {})),
@@ -195,17 +186,8 @@ def _consumer_member(cluster: ClusterState, group: ConsumerGroup, member: Consum
 
 
 def _share_member(cluster: ClusterState, group: ShareGroup, member: ShareMember) -> Member:
-    return Member(
-        member_id=member.id,
-        instance_id=None,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        assignment=named(cluster, member.assigned),
-        session_timeout_ms=member.session_timeout_ms,
-        type=SHARE,
-        epoch=member.epoch,
-        target=named(cluster, group.targets.get(member.id, {})),
-    )
+    target = named(cluster, group.targets.get(member.id, {}))
+    return _member(member, named(cluster, member.assigned), type=SHARE, epoch=member.epoch, target=target)
 
 
 def _streams_member(cluster: ClusterState, group: StreamsGroup, member: StreamsMember) -> Member:
@@ -214,14 +196,9 @@ def _streams_member(cluster: ClusterState, group: StreamsGroup, member: StreamsM
     def inputs(tasks: Tasks) -> dict[str, list[int]]:
         return group.inputs_of(tasks.active, cluster.topics.partition_count)
 
-    return Member(
-        member_id=member.id,
-        instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        assignment=inputs(member.assigned),
-        session_timeout_ms=member.session_timeout_ms,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
+    return _member(
+        member,
+        inputs(member.assigned),
         type=STREAMS,
         epoch=member.epoch,
         target=inputs(group.targets.get(member.id, NO_TASKS)),

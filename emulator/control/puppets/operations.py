@@ -260,9 +260,8 @@ class Puppets:
         if isinstance(topics, Mapping):
             raise ValueError(f"topics {topics!r}: must be a list")  # noqa: TRY004 - operations raise ValueError
         subscription = None if topics is None else tuple(topics)
-        if is_share:
-            return SharePuppet(self._supervisor, options, self._runtime.cluster, topics=subscription)
-        return StreamsPuppet(self._supervisor, options, self._runtime.cluster, topics=subscription)
+        kind = SharePuppet if is_share else StreamsPuppet
+        return kind(self._supervisor, options, self._runtime.cluster, subscription)
 
     def _consumer(
         self,

@@ -31,12 +31,7 @@ class SharePuppet(ImmediatePuppet):
     no_commits = "a share group acknowledges records and commits no offsets"
 
     def __init__(
-        self,
-        supervisor: PuppetSupervisor,
-        options: PuppetOptions,
-        cluster: ClusterState,
-        *,
-        topics: Sequence[str] | None,
+        self, supervisor: PuppetSupervisor, options: PuppetOptions, cluster: ClusterState, topics: Sequence[str] | None
     ) -> None:
         super().__init__(supervisor, options, cluster, topics)
         self._assigned: dict[UUID, tuple[int, ...]] = {}

@@ -51,15 +51,9 @@ class StreamsPuppet(ImmediatePuppet):
     no_commits = "a puppet of a streams group processes no records"
 
     def __init__(
-        self,
-        supervisor: PuppetSupervisor,
-        options: PuppetOptions,
-        cluster: ClusterState,
-        *,
-        topics: Sequence[str] | None,
+        self, supervisor: PuppetSupervisor, options: PuppetOptions, cluster: ClusterState, topics: Sequence[str] | None
     ) -> None:
         super().__init__(supervisor, options, cluster, topics)
-        self._rebalance_timeout_ms = options.rebalance_timeout_ms
         self._active: tuple[TaskIds, ...] = ()
         self._standby: tuple[TaskIds, ...] = ()
 
@@ -76,7 +70,7 @@ class StreamsPuppet(ImmediatePuppet):
                 group_id=self.group_id,
                 member_id=self.member_id,
                 endpoint_information_epoch=NO_EPOCH,
-                rebalance_timeout_ms=self._rebalance_timeout_ms,
+                rebalance_timeout_ms=self.rebalance_timeout_ms,
                 topology=Topology(epoch=TOPOLOGY_EPOCH, subtopologies=(subtopology,)),
                 active_tasks=(),
                 standby_tasks=(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from builders import requests
@@ -18,20 +19,8 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.effects import Effect
     from koordinator.wire.messages.join_group import JoinGroupRequest
 
-CALL = Call(connection=0, correlation_id=0, api_key=11, api_version=3, client_id="app", client_host="/127.0.0.1")
-
-
-def send(cluster: Cluster, request: object) -> list[Effect]:
-    """Let the coordinator handle a request, discard the response, and return the effects."""
-    parts = cluster._port.served
-    effects: list[Effect] = []
-
-    def handle(now: int) -> None:
-        effects.extend(parts.runtime.broker(1).node.coordinator.handle(now, CALL, request))
-        parts.runtime.broker(1).perform(now, effects)
-
-    cluster._port.act(handle, "send")
-    return effects
+JOIN = Call(connection=0, correlation_id=0, api_key=11, api_version=3, client_id="app", client_host="/127.0.0.1")
+SYNC = replace(JOIN, api_key=14)
 
 
 def join_request(instance_id: str | None = None) -> JoinGroupRequest:
@@ -46,7 +35,7 @@ def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
 
     def handle(now: int) -> None:
         for request in requests:
-            parts.runtime.broker(1).perform(now, parts.runtime.broker(1).node.coordinator.handle(now, CALL, request))
+            parts.runtime.broker(1).perform(now, parts.runtime.broker(1).node.coordinator.handle(now, JOIN, request))
 
     cluster._port.act(handle, "join")
     group = parts.runtime.broker(1).node.coordinator.groups["g"]
@@ -54,7 +43,19 @@ def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
 
 
 def sync(cluster: Cluster, member_id: str, partitions: tuple[int, ...] = ()) -> list[Effect]:
-    """Send a member's SyncGroup; `partitions` of `orders` are the assignment that a leader gives to that member."""
+    """Let the coordinator handle a member's SyncGroup, discard the response, and return the effects.
+
+    `partitions` of `orders` are the assignment that a leader gives to that member.
+    """
+    parts = cluster._port.served
+    effects: list[Effect] = []
     held = ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic="orders", partitions=partitions),))
     plan = {member_id: write_assignment(held, 0)} if partitions else {}
-    return send(cluster, requests.sync_group("g", cluster.group("g").generation, member_id, plan))
+    request = requests.sync_group("g", cluster.group("g").generation, member_id, plan)
+
+    def handle(now: int) -> None:
+        effects.extend(parts.runtime.broker(1).node.coordinator.handle(now, SYNC, request))
+        parts.runtime.broker(1).perform(now, effects)
+
+    cluster._port.act(handle, "sync")
+    return effects
