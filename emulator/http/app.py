@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.routing import BaseRoute
 
+    from ..broker.failures import Failures
     from ..config.options import Options
     from ..server.cluster_registry import ClusterRegistry, RegisteredCluster
     from .routes import Route
@@ -212,10 +213,7 @@ class ClusterEndpoints:
         cluster_id = request.path_params["cluster"]
         failures = self._registry[cluster_id].cluster.runtime.failures
         await self._registry.remove(cluster_id)
-        try:
-            failures.check()
-        except BrokerBug as bug:
-            raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"cluster {cluster_id!r}: {bug}") from bug
+        _check(cluster_id, failures)
         return _json_response(None)
 
 
@@ -235,10 +233,7 @@ class ProcessEndpoints:
     async def bugs(self, _: Request) -> Response:
         """Return that no bug of koordinator has ended a request of a cluster, or a problem with the first report."""
         for registered in self._registry:
-            try:
-                registered.cluster.runtime.failures.check()
-            except BrokerBug as bug:
-                raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"cluster {registered.id!r}: {bug}") from bug
+            _check(registered.id, registered.cluster.runtime.failures)
         return _json_response({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
@@ -279,23 +274,8 @@ def create_app(
         StarletteRoute("/v1/clusters", clusters.create, methods=["POST"]),
         StarletteRoute("/v1/clusters/{cluster:segment}", clusters.describe),
         StarletteRoute("/v1/clusters/{cluster:segment}", clusters.delete, methods=["DELETE"]),
-        *(
-            StarletteRoute(
-                f"{BELOW}{route.path}".replace("}", ":segment}"),
-                OperationEndpoint(registry, route, streams).serve,
-                methods=[route.method],
-            )
-            for route in ROUTES
-        ),
-        *(
-            StarletteRoute(
-                f"{BELOW}{route.path}".replace("}", ":segment}"),
-                OldEndpoint(registry, route, streams).serve,
-                methods=[route.method],
-                name=OLD,
-            )
-            for route in OLD_ROUTES
-        ),
+        *(_route(route, OperationEndpoint(registry, route, streams)) for route in ROUTES),
+        *(_route(route, OldEndpoint(registry, route, streams), name=OLD) for route in OLD_ROUTES),
     ]
     # the guards respond to a Problem
     handlers: dict[Any, Any] = {
@@ -306,6 +286,19 @@ def create_app(
     return Starlette(
         routes=routes, exception_handlers=handlers, middleware=[Middleware(Guards, token=token, is_local=is_local)]
     )
+
+
+def _check(cluster_id: str, failures: Failures) -> None:
+    """Raise a problem if a bug of koordinator has ended a request of the cluster."""
+    try:
+        failures.check()
+    except BrokerBug as bug:
+        raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"cluster {cluster_id!r}: {bug}") from bug
+
+
+def _route(route: Route, endpoint: OperationEndpoint, name: str | None = None) -> StarletteRoute:
+    path = f"{BELOW}{route.path}".replace("}", ":segment}")
+    return StarletteRoute(path, endpoint.serve, methods=[route.method], name=name)
 
 
 async def _no_such_cluster(_: Request, error: NoSuchCluster) -> Response:

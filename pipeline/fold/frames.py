@@ -34,19 +34,8 @@ if TYPE_CHECKING:
     from .group_facts import Row
 
 COLUMNS = (
-    *(
-        "trace_id",
-        "seq",
-        "source",
-        "wall_us",
-        "group_us",
-        "kind",
-        "node",
-        "conn_id",
-        "correlation_id",
-        "api",
-        "api_version",
-    ),
+    *("trace_id", "seq", "source", "wall_us", "group_us", "kind"),
+    *("node", "conn_id", "correlation_id", "api", "api_version"),
     *("client_id", "principal", "client_software", "client_version"),
     *("group_id", "member_id", "instance_id", "generation"),
     *("state_from", "state_to", "change", "cause", "reason", "client_reason", "timer", "error", "error_code"),

@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from ..schema import array, entity, int16, int32, message, string, uuid_
+from ..schema import array, entity, int32, message, string, uuid_
+from .initialize_share_group_state import PartitionResult
 
 
 @entity
@@ -26,15 +27,6 @@ class DeleteShareGroupStateRequest:
 
     group_id: str = string()
     topics: tuple[DeleteStateData, ...] = array(DeleteStateData)
-
-
-@entity
-class PartitionResult:
-    """The result of one partition."""
-
-    partition: int = int32()
-    error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
 
 
 @entity

@@ -32,7 +32,7 @@ class InitializeShareGroupStateRequest:
 
 @entity
 class PartitionResult:
-    """The result of one partition."""
+    """The result of one partition, as in the responses of WriteShareGroupState and DeleteShareGroupState."""
 
     partition: int = int32()
     error_code: int = int16()

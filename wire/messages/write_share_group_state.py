@@ -6,6 +6,7 @@ v1 delivery_complete_count (KIP-1226)
 from uuid import UUID
 
 from ..schema import array, entity, int8, int16, int32, int64, message, string, uuid_
+from .initialize_share_group_state import PartitionResult
 
 
 @entity
@@ -47,15 +48,6 @@ class WriteShareGroupStateRequest:
 
     group_id: str = string()
     topics: tuple[WriteStateData, ...] = array(WriteStateData)
-
-
-@entity
-class PartitionResult:
-    """The result of one partition."""
-
-    partition: int = int32()
-    error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
 
 
 @entity

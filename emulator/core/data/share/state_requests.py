@@ -25,6 +25,8 @@ from .batches import StateBatch
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from koordinator.wire.messages.initialize_share_group_state import PartitionResult
+
     from ...cluster import ClusterState
     from ...timers import DataTimerKey, Timers
     from .partition import SharePartition, StateWrite
@@ -160,7 +162,7 @@ class StateRequests:
 
 def _row(
     target: LedPartition, response: ReadShareGroupStateResponse | WriteShareGroupStateResponse | None
-) -> reading.PartitionResult | writing.PartitionResult | None:
+) -> reading.PartitionResult | PartitionResult | None:
     """Return the row of a share partition in a response, if there is one."""
     if response is None:
         return None
