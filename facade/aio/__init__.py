@@ -18,18 +18,7 @@ call the cluster stay synchronous: `cluster.group`, `cluster.topic`, `cluster.bo
 
 from __future__ import annotations
 
-from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, PuppetProducer, Rule, Topic, Transaction
+from . import handles
+from .handles import *  # noqa: F403 - all of its handles
 
-__all__ = [
-    "Cluster",
-    "Emulator",
-    "Group",
-    "Hold",
-    "Lockstep",
-    "Node",
-    "Puppet",
-    "PuppetProducer",
-    "Rule",
-    "Topic",
-    "Transaction",
-]
+__all__ = handles.__all__

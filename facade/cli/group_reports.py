@@ -79,8 +79,7 @@ def listing_report(result: Result[GroupListing]) -> Report:
         {**_attributes(group, "group_id", "protocol_type", "state", "type"), "coordinator": _node(group.coordinator)}
         for group in result.successes
     ]
-    empty = [] if result.failures else [Text("no groups")]
-    return Report({"groups": rows}, [table] if rows else empty, result.failures)
+    return _listing("groups", rows, table, result.failures)
 
 
 def transactions_report(result: Result[TransactionDescription]) -> Report:
@@ -92,8 +91,7 @@ def transactions_report(result: Result[TransactionDescription]) -> Report:
         producer = (each.producer_id, each.producer_epoch)
         _row(table, each.transactional_id, each.state, *producer, partitions, _broker(each.coordinator))
     rows = [{**_attributes(each, *names), "coordinator": _node(each.coordinator)} for each in result.successes]
-    empty = [] if result.failures else [Text("no transactions")]
-    return Report({"transactions": rows}, [table] if rows else empty, result.failures)
+    return _listing("transactions", rows, table, result.failures)
 
 
 def abort_report(result: Result[str]) -> Report:
@@ -151,8 +149,13 @@ def _starts_report(result: Result[ShareStart], names: Sequence[str]) -> Report:
     rows = [_attributes(each, *names) for each in result.successes]
     for row in rows:
         _row(table, *row.values())
-    empty = [] if result.failures else [Text("no offsets")]
-    return Report({"offsets": rows}, [table] if rows else empty, result.failures)
+    return _listing("offsets", rows, table, result.failures)
+
+
+def _listing(name: str, rows: list[dict[str, object]], table: Table, failures: Sequence[GroupFailure]) -> Report:
+    """Return a report of a table; without rows and failures, of the text that there are none."""
+    empty = [] if failures else [Text(f"no {name}")]
+    return Report({name: rows}, [table] if rows else empty, failures)
 
 
 def share_deletion_report(group_id: str, result: Result[str]) -> Report:
