@@ -55,6 +55,27 @@ def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("heartbeat", "api", "ids", "names"),
+    [
+        ("Heartbeat", "SyncGroup", (f"rdkafka-{UUID}", f"rdkafka-9{UUID[1:]}"), ["rdkafka-5b1f", "rdkafka-9b1f"]),
+        ("ShareGroupHeartbeat", "ShareAcknowledge", ("t5Fk1yTWT0", "Wk0LmdG3Ql"), ["rdkafka-t5Fk", "rdkafka-Wk0L"]),
+    ],
+)
+def test_members_with_one_client_id_are_told_apart_by_their_member_ids(
+    heartbeat: str, api: str, ids: tuple[str, str], names: list[str]
+) -> None:
+    def asked(seq: int, of: str, member_id: str) -> dict[str, object]:
+        return call(seq, "request", of, client_id="rdkafka", member_id=member_id)
+
+    beats = [asked(number, heartbeat, ids[number % 2]) for number in range(4)]
+    requests = [asked(number + 4, api, member_id) for number, member_id in enumerate(ids)]
+    answers = [call(number + 6, "response", api, id=number + 4, client_id="rdkafka") for number in range(2)]
+    assert [line.split()[1] for line in timeline([*beats, *requests, *answers])[-2:]] == names
+    # one after the other: a client that was started again
+    assert [line.split()[1] for line in timeline([requests[0], answers[0], requests[1], answers[1]])] == ["rdkafka"] * 2
+
+
 def test_the_user_of_an_authenticated_client_stands_beside_its_name() -> None:
     anonymous = call(1, "request", "SyncGroup")
     certain = call(2, "request", "SyncGroup", principal="User:alice")
