@@ -25,7 +25,7 @@ def works(koordinator, consumer):
 def connects(koordinator, consumer):
     """Tell whether a new client can connect."""
     del consumer
-    admin = AdminClient(koordinator.client_config("confluent-kafka", log_level=0))
+    admin = AdminClient(koordinator.client_config("confluent-kafka", role="admin", log_level=0))
     try:
         return bool(admin.list_topics(timeout=2).brokers)
     except KafkaException:

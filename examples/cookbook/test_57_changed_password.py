@@ -34,7 +34,8 @@ def read_one_with_the_present_password(consumer, password):
 
 
 def change_password(koordinator, new):
-    admin = AdminClient(koordinator.client_config("confluent-kafka", mechanism="SCRAM-SHA-512", log_level=0))
+    config = koordinator.client_config("confluent-kafka", role="admin", mechanism="SCRAM-SHA-512", log_level=0)
+    admin = AdminClient(config)
     change = UserScramCredentialUpsertion("svc", ScramCredentialInfo(SCRAM, 4096), new.encode())
     admin.alter_user_scram_credentials([change])["svc"].result(LIMIT_S)
 

@@ -42,6 +42,7 @@ from ..handles.words import (
     AclOperation,
     Behaviour,
     ClientLibrary,
+    ClientRole,
     ClockMode,
     ErrorCodes,
     GroupProtocol,
@@ -227,6 +228,7 @@ class Cluster:
         listener: str | None = None,
         user: str | None = None,
         mechanism: Mechanism | None = None,
+        role: ClientRole = "consumer",
         **extra: object,
     ) -> dict[str, Any]: ...
     async def events(self, since: int = 0, group: GroupLike | None = None) -> list[Event]: ...

@@ -26,7 +26,7 @@ from .renames import renamed, renamed_arguments
 from .seeding import GroupLines, group_lines, plain_records
 from .topics import Topic
 from .transactions import TransactionControls
-from .words import AclOperation, ClientLibrary, Mechanism, ResetScope  # noqa: TC001 - arguments are checked with them
+from .words import AclOperation, ClientLibrary, ClientRole, Mechanism, ResetScope  # noqa: TC001 - arguments are checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -299,21 +299,23 @@ class Cluster(ClusterFaults, TransactionControls):
         listener: str | None = None,
         user: str | None = None,
         mechanism: Mechanism | None = None,
+        role: ClientRole = "consumer",
         **extra: object,
     ) -> dict[str, Any]:
-        """Return settings of a consumer of "kafka-python", "confluent-kafka", "aiokafka" or "java", for fast tests.
+        """Return settings of a client of "kafka-python", "confluent-kafka", "aiokafka" or "java", for fast tests.
 
         `Consumer(config)` for confluent-kafka, `KafkaConsumer(**config)` and `AIOKafkaConsumer(**config)` for the
-        others; for Java the properties. They are those of a `listener`, by default of the main one, and of a `user`
+        others; for Java the properties. With the role "producer" or "admin" those of consumers, which other clients
+        refuse or warn of, are left out. They are those of a `listener`, by default of the main one, and of a `user`
         where it has SASL, by default of the first. The `mechanism` is PLAIN by default; with OAUTHBEARER the client
         gets tokens for a user of any name. `extra` adds and replaces settings; see
-        `koordinator.handles.clients`. An unknown kind, listener, user or mechanism raises ValueError.
+        `koordinator.handles.clients`. An unknown kind, listener, user, mechanism or role raises ValueError.
         """
         has_token = mechanism == OAUTHBEARER
         bootstrap_servers, security = self._port.client_access(listener, None if has_token else user)
         if mechanism is not None:
             security = self._by_mechanism(security, mechanism, user)
-        return client_config(kind, bootstrap_servers, security, **extra)
+        return client_config(kind, bootstrap_servers, security, role=role, **extra)
 
     def _by_mechanism(self, security: ClientSecurity, mechanism: str, user: str | None) -> ClientSecurity:
         if mechanism not in MECHANISMS:

@@ -14,6 +14,7 @@ __all__ = [
     "AclOperation",
     "Behaviour",
     "ClientLibrary",
+    "ClientRole",
     "ClockMode",
     "ErrorCodes",
     "GroupProtocol",
@@ -62,6 +63,9 @@ Behaviour = Literal[
 
 ClientLibrary = Literal["kafka-python", "confluent-kafka", "aiokafka", "java"]
 """A client library that `client_config` knows."""
+
+ClientRole = Literal["consumer", "producer", "admin"]
+"""The kind of client that `client_config` returns settings for."""
 
 ErrorCodes = Literal["kafka", "kip"]
 """The numbering of errors."""

@@ -153,6 +153,18 @@ def test_an_unknown_kind_of_client_is_refused_and_the_known_are_named(cluster: C
         cluster.client_config("librdkafka")
 
 
+def test_an_unknown_role_of_a_client_is_refused_and_the_known_are_named(cluster: Cluster) -> None:
+    with pytest.raises(ValueError, match=r"unknown role 'producers'; known: consumer, producer, admin.*'producer'"):
+        cluster.client_config("java", role="producers")
+
+
+@pytest.mark.parametrize("role", ["producer", "admin"])
+def test_other_clients_have_no_settings_of_consumers(cluster: Cluster, role: str) -> None:
+    config = cluster.client_config("java", role=role, client_id="svc")
+    common = {"metadata.max.age.ms": 1_000, "reconnect.backoff.max.ms": 1_000}
+    assert config == {"bootstrap.servers": cluster.bootstrap_servers, "client.id": "svc", **common}
+
+
 def test_extra_settings_override_client_settings(cluster: Cluster) -> None:
     config = cluster.client_config("kafka-python", session_timeout_ms=9_000, group_id="g")
     assert (config["session_timeout_ms"], config["group_id"]) == (9_000, "g")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer
-from confluent_kafka import Consumer, KafkaException
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from koordinator import Cluster, Emulator
 
@@ -27,7 +30,7 @@ USERS = {"alice": "alice-secret", "bob": 'b"o\\b,='}
 @pytest.fixture(scope="module", params=PROTOCOLS)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     users = USERS if request.param.startswith("sasl") else {}
-    with Emulator(security=request.param, users=users, topics={"t": 2}) as cluster:
+    with Emulator(security=request.param, users=users, topics={"t": 2, "u": 1}) as cluster:
         cluster.produce("t", *(("k", value) for value in "abc"))
         yield cluster
 
@@ -95,6 +98,42 @@ def test_kafka_python_joins_a_group_with_the_settings_of_client_config(cluster: 
 
 def test_aiokafka_joins_a_group_with_the_settings_of_client_config(cluster: Cluster) -> None:
     check(cluster, "a", asyncio.run(consumed_by_aiokafka(cluster.client_config("aiokafka", group_id="a"))))
+
+
+def test_confluent_kafka_produces_and_administers_with_the_settings_of_the_role(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger("librdkafka")
+    producer = Producer(cluster.client_config("confluent-kafka", role="producer", logger=logger))
+    producer.produce("u", b"c")
+    assert producer.flush(LIMIT_S) == 0
+    admin = AdminClient(cluster.client_config("confluent-kafka", role="admin", logger=logger))
+    assert set(admin.list_topics(timeout=LIMIT_S).topics) == {"t", "u"}
+    admin.poll(0)
+    assert not [record for record in caplog.records if "CONFWARN" in record.getMessage()]
+
+
+def test_kafka_python_produces_and_administers_with_the_settings_of_the_role(cluster: Cluster) -> None:
+    from kafka import KafkaAdminClient, KafkaProducer  # noqa: PLC0415 - it warns as it is imported
+
+    with closing(KafkaProducer(**cluster.client_config("kafka-python", role="producer"))) as producer:
+        assert producer.send("u", b"k").get(LIMIT_S).topic == "u"
+    with closing(KafkaAdminClient(**cluster.client_config("kafka-python", role="admin"))) as admin:
+        assert set(admin.list_topics()) >= {"t", "u"}
+
+
+def test_aiokafka_produces_and_administers_with_the_settings_of_the_role(cluster: Cluster) -> None:
+    async def produced_and_listed() -> set[str]:
+        async with AIOKafkaProducer(**cluster.client_config("aiokafka", role="producer")) as producer:
+            await asyncio.wait_for(producer.send_and_wait("u", b"a"), LIMIT_S)
+        admin = AIOKafkaAdminClient(**cluster.client_config("aiokafka", role="admin"))
+        await admin.start()
+        try:
+            return set(await asyncio.wait_for(admin.list_topics(), LIMIT_S))
+        finally:
+            await admin.close()
+
+    assert asyncio.run(produced_and_listed()) >= {"t", "u"}
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
