@@ -27,6 +27,9 @@ RUNNERS = {"jest": "30.5.2", "vitest": "4.1.12"}
 INSTALL_S = 300
 TEST_S = 180
 
+LONG_TESTS = f"--testTimeout={TEST_S * 1000}"
+"""The option of Vitest and Jest for tests that take more than 5 s, as a busy machine's do."""
+
 TOGETHER = 'import { test } from "node:test";\n'
 """The line of a test file that differs between node:test, Vitest and Jest."""
 
@@ -91,8 +94,8 @@ def test_a_failed_test_shows_the_timeline_in_each_runner(home: Path, runner: str
     assert TOGETHER in text
     commands = {
         "node:test": ("node", "--test"),
-        "vitest": ("node_modules/.bin/vitest", "run"),
-        "jest": ("node_modules/.bin/jest",),
+        "vitest": ("node_modules/.bin/vitest", "run", LONG_TESTS),
+        "jest": ("node_modules/.bin/jest", LONG_TESTS),
     }
     lines = {"node:test": TOGETHER, "vitest": 'import { test } from "vitest";\n', "jest": ""}
     text = text.replace(TOGETHER, lines[runner])
