@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC
+from koordinator.emulator.broker.unreached_listeners import REPEAT_MS
 from koordinator.emulator.config.settings import STANDARD_AUTHORIZER
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
@@ -195,7 +196,10 @@ def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Serv
             assert connection.recv(1000)
     lines = []
     with connect(ready) as connection:
-        # a client that only looks up its group
+        # a client that only looks up its group, and again when that has not helped
+        connection.sendall(UNLOADABLE[1])
+        assert connection.recv(1000)
+        time.sleep(REPEAT_MS / 1000)
         connection.sendall(UNLOADABLE[1])
         while not (lines and "for the coordinator of group" in lines[-1]):
             lines.append(served.line("err") or pytest.fail("it ended"))

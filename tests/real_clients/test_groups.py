@@ -36,7 +36,9 @@ def wait_shared(group: Group, *members: Member, size: int | None = None) -> None
 
     def agree() -> bool:
         assigned = sorted(tuple(held.get("t", ())) for held in group.assignment.values())
-        return assigned == sorted(tuple(sorted(number for _, number in member.assignment)) for member in members)
+        owned = sorted(tuple(sorted(number for _, number in member.assignment)) for member in members)
+        # between two cooperative rebalances they agree, too, on a partition that nobody owns
+        return assigned == owned and is_shared(*members)
 
     if size is None:
         wait_until("members and coordinator agree", agree, *members)
