@@ -107,6 +107,7 @@ def test_a_worker_that_returns_too_late_is_a_newcomer(stage: Stage) -> None:
     assert giving == {"C1": "P1 P2", "C2": "P4 P5", "C3": "P3 P6"}
 
 
+@pytest.mark.slow
 def test_losing_the_leader_ends_the_delay(stage: Stage) -> None:
     """Only the leader remembers the assignment. A new leader takes lost tasks for new ones, and waits for no worker."""
     stage.leave("C1")

@@ -94,6 +94,7 @@ def test_the_same_seed_does_the_same_things() -> None:
     assert runs[0].ring.tally.answers == runs[1].ring.tally.answers
 
 
+@pytest.mark.slow
 def test_the_same_seed_does_the_same_things_to_a_cluster() -> None:
     runs = [Cluster(random.Random(5)) for _ in range(2)]
     for run in runs:

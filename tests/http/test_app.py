@@ -291,6 +291,7 @@ def test_the_page_of_the_server_itself_may(http: httpx.Client) -> None:
     assert http.put(f"{CLUSTER}/topics/new", headers={"origin": str(http.base_url).rstrip("/")}).is_success
 
 
+@pytest.mark.slow
 def test_a_large_body_is_parsed_beside_the_server(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
 
@@ -305,6 +306,7 @@ def test_a_large_body_is_parsed_beside_the_server(http: httpx.Client, monkeypatc
     assert small is last is not large
 
 
+@pytest.mark.slow
 def test_the_health_and_the_end_of_a_cluster_name_a_bug_that_has_ended_a_request(
     http: httpx.Client, monkeypatch: pytest.MonkeyPatch, no_bug_of_koordinator: list[BaseException]
 ) -> None:
@@ -324,6 +326,7 @@ def test_the_health_and_the_end_of_a_cluster_name_a_bug_that_has_ended_a_request
     assert http.get("/healthz").is_success
 
 
+@pytest.mark.slow
 def test_an_old_path_works_and_names_the_new_one(http: httpx.Client) -> None:
     calls: list[tuple[str, str, Any, str]] = [
         ("PUT", "/disturbance", {"seed": 7}, "/jitter"),
@@ -370,6 +373,7 @@ def test_an_old_argument_works_and_is_deprecated(
     assert send(old | new).status_code == 422, "two names of one argument"
 
 
+@pytest.mark.slow
 def test_the_document_and_the_suggestions_have_new_paths_only(shared: httpx.Client) -> None:
     paths = shared.get("/openapi.json").json()["paths"]
     assert not [path for path in paths if path.endswith(("/world", "/blocked", "/disturbance", "/believe"))]

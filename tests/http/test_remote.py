@@ -114,6 +114,7 @@ def test_a_removed_rule_is_no_stopped_cluster(server: Remote) -> None:
         rule.remove()
 
 
+@pytest.mark.slow
 def test_a_wait_inside_a_running_loop_is_refused(server: Remote) -> None:
     group = server.cluster().group("g")
 
