@@ -297,5 +297,6 @@ class Checks(GroupHandle):
         names = self._port.call(Groups.ids)
         if names:
             return [] if self.id in names else [f"there is no group {self.id!r}{known(self.id, names)}"]
-        is_alone = not any(event["kind"] == "conn" for event in self._port.call(Events.read))
+        # connections that the trace has dropped may have been clients' as well
+        is_alone = not any(event["kind"] in {"conn", "dropped"} for event in self._port.call(Events.read))
         return [f"no client has connected to {self._port.bootstrap_servers}"] if is_alone else []
