@@ -107,10 +107,11 @@ type Member struct {
 	PendingRevocation  map[string][]int `json:"pending_revocation"`
 }
 
-// NodeState is a node and its state: up, paused or down.
+// NodeState is a node, its state (up, paused or down), and its rack (broker.rack), if any.
 type NodeState struct {
 	Node  int    `json:"node"`
 	State string `json:"state"`
+	Rack  string `json:"rack"`
 }
 
 // PartitionInfo is a partition: its leader's node id (-1 without a leader) and the offset after its last record.
@@ -606,7 +607,7 @@ func (h clusterOperations) GroupIDs() []string {
 	return result
 }
 
-// NodeStates returns every node and its state, by id.
+// NodeStates returns every node with its state and rack, by id.
 func (h clusterOperations) NodeStates() []NodeState {
 	h.t.Helper()
 	v := values{}

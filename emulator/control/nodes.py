@@ -48,8 +48,9 @@ class Nodes:
         self._deliver = deliver
 
     def states(self, _now: int) -> list[NodeState]:
-        """Return every node and its state, by id."""
-        return [NodeState(node, state) for node, state in self._runtime.states.items()]
+        """Return every node with its state and rack, by id."""
+        brokers = self._runtime.cluster.brokers
+        return [NodeState(node, state, brokers[node].rack) for node, state in self._runtime.states.items()]
 
     def connections(self, _now: int) -> list[ClientConnection]:
         """Return the connected clients, without puppets."""

@@ -25,10 +25,11 @@ def is_satisfied(result: object) -> bool:
 
 @value
 class NodeState:
-    """A node and its state: up, paused or down."""
+    """A node, its state (up, paused or down), and its rack (`broker.rack`), if any."""
 
     node: int
     state: str
+    rack: str | None = None
 
 
 @value

@@ -26,6 +26,11 @@ class Node(NodeHandle):
         """up, paused, down, or removed."""
         return next((each.state for each in self._port.call(Nodes.states) if each.node == self.id), "removed")
 
+    @property
+    def rack(self) -> str | None:
+        """Its rack (`broker.rack`); None without one, or for a removed node."""
+        return next((each.rack for each in self._port.call(Nodes.states) if each.node == self.id), None)
+
     def address(self, listener: str = PLAINTEXT) -> str:
         """Return the address that the node advertises to clients of a listener, `host:port`.
 

@@ -27,6 +27,10 @@ def test_clients_see_the_racks() -> None:
         assert cluster.add_node(rack="c").id == 3
         assert cluster.add_node().id == 4
         assert racks(cluster) == {1: "a", 2: "b", 3: "c", 4: None}
+        assert {each.id: each.rack for each in cluster.nodes.values()} == {1: "a", 2: "b", 3: "c", 4: None}
+        removed = cluster.nodes[3]
+        removed.remove()
+        assert removed.rack is None
     with Emulator(broker_ids=[5, 0], racks=["x", "y"]) as cluster:
         assert racks(cluster) == {5: "x", 0: "y"}
 

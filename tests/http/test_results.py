@@ -45,7 +45,7 @@ def test_the_schema_of_a_result_has_its_fields_and_no_others(name: str) -> None:
 
 
 def test_json_has_the_fields_of_a_result_in_their_order() -> None:
-    assert to_json([NodeState(1, "up")]) == '[{"node":1,"state":"up"}]'
+    assert to_json([NodeState(1, "up")]) == '[{"node":1,"state":"up","rack":null}]'
 
 
 def test_a_result_survives_json() -> None:

@@ -215,16 +215,18 @@ export const toMember = (value) => ({
 });
 
 /**
- * A node and its state: up, paused or down.
+ * A node, its state (up, paused or down), and its rack (`broker.rack`), if any.
  * @typedef {object} NodeState
  * @property {number} node
  * @property {string} state
+ * @property {string | null} rack
  */
 
 /** @param {any} value @returns {NodeState} */
 export const toNodeState = (value) => ({
   node: value.node,
   state: value.state,
+  rack: value.rack,
 });
 
 /**
@@ -842,7 +844,7 @@ export class ClusterOperations extends Handle {
   }
 
   /**
-   * Return every node and its state, by id.
+   * Return every node with its state and rack, by id.
    * @returns {Promise<NodeState[]>}
    */
   async nodeStates() {

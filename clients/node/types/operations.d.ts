@@ -208,12 +208,14 @@ export declare const toMember: (value: any) => Member;
 export type NodeState = {
     node: number;
     state: string;
+    rack: string | null;
 };
 /**
- * A node and its state: up, paused or down.
+ * A node, its state (up, paused or down), and its rack (`broker.rack`), if any.
  * @typedef {object} NodeState
  * @property {number} node
  * @property {string} state
+ * @property {string | null} rack
  */
 /** @param {any} value @returns {NodeState} */
 export declare const toNodeState: (value: any) => NodeState;
@@ -834,7 +836,7 @@ export declare class ClusterOperations extends Handle {
      */
     groupIds(): Promise<string[]>;
     /**
-     * Return every node and its state, by id.
+     * Return every node with its state and rack, by id.
      * @returns {Promise<NodeState[]>}
      */
     nodeStates(): Promise<NodeState[]>;

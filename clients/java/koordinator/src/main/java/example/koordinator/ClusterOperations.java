@@ -42,7 +42,7 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         return call("GET", "/groups", values, each -> Json.list(each, String.class::cast));
     }
 
-    /** Returns every node and its state, by id. */
+    /** Returns every node with its state and rack, by id. */
     public List<NodeState> nodeStates() {
         var values = values();
         return call("GET", "/nodes", values, each -> Json.list(each, NodeState::of));

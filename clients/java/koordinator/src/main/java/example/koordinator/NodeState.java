@@ -4,8 +4,8 @@ package example.koordinator;
 
 import java.util.Map;
 
-/** A node and its state: up, paused or down. */
-public record NodeState(int node, String state) {
+/** A node, its state (up, paused or down), and its rack ({@code broker.rack}), if any. */
+public record NodeState(int node, String state, String rack) {
 
     static NodeState of(Object json) {
         if (!(json instanceof Map<?, ?> from)) {
@@ -13,6 +13,7 @@ public record NodeState(int node, String state) {
         }
         return new NodeState(
                 Json.integer(from.get("node")),
-                (String) from.get("state"));
+                (String) from.get("state"),
+                (String) from.get("rack"));
     }
 }
