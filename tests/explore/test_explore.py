@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
+from exploring.consumers.rounds import explore_assignments, explore_migrations
 from exploring.coverage import figure
 from exploring.releases import NEWEST
 from exploring.rounds import Exploration, Findings
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SEEDS = range(1, 101)
 TRANSACTION_SEEDS = range(1, 51)
+CONSUMER_SEEDS = range(1, 41)
 
 pytestmark = [pytest.mark.needs("java"), pytest.mark.slow]
 
@@ -39,3 +41,16 @@ def test_the_emulator_answers_transactional_producers_like_kafka() -> None:
     found = explore_release(NEWEST, TRANSACTION_SEEDS, print)
     assert not found.differences, "\n".join(each.text() for each in found.differences)
     assert found.compared == len(TRANSACTION_SEEDS)
+
+
+def test_the_core_assigns_like_kafka() -> None:
+    found = explore_assignments(NEWEST, CONSUMER_SEEDS, print)
+    assert not found.differences, "\n".join(found.differences)
+    assert found.groups == len(CONSUMER_SEEDS)
+    assert found.targets
+
+
+def test_the_core_answers_groups_that_change_their_protocol_like_kafka() -> None:
+    found = explore_migrations(NEWEST, CONSUMER_SEEDS, print)
+    assert not found.differences, "\n".join(found.differences)
+    assert found.groups == len(CONSUMER_SEEDS)

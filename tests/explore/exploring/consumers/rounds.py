@@ -37,6 +37,7 @@ SETTINGS = {
     "group.coordinator.rebalance.protocols": "classic,consumer",
     "group.consumer.migration.policy": "bidirectional",
     "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "5000",
     # longer than any history
     "group.consumer.session.timeout.ms": "600000",
     "group.consumer.max.session.timeout.ms": "600000",
