@@ -266,9 +266,9 @@ class SequenceGenerator:
         self._listen()
 
     def version(self, api: str, lowest: int = 0) -> int:
-        """Choose a version, mostly the newest."""
+        """Choose a version from the lowest on, mostly the newest; the release may have none so high."""
         first, last = versions_of(self.release, api)
-        return self.chance.randint(max(first, lowest), last) if self.chance.random() < 1 / OLD_ONE_IN else last
+        return self.chance.randint(min(max(first, lowest), last), last) if self.chance.random() < 1 / OLD_ONE_IN else last
 
     def any_member_id(self) -> MemberRef:
         """Choose an id issued at any time to any client."""

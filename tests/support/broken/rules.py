@@ -286,7 +286,7 @@ RULES = (
         "        if producer is not None and epoch < producer.epoch and sequence == 0:\n            return Refusal(\n",
         (
             f"{LOG}::test_sequences_start_again_after_a_marker_of_a_higher_epoch",
-            f"{SCENARIOS}01_transactions.py::test_t071_sequences_start_again_after_version_5",
+            f"{SCENARIOS}01_transactions.py::test_t017_requests_of_a_fenced_producer_are_refused",
         ),
     ),
     BrokenRule(
