@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Request,
         Right,
         SharePosition,
+        SilentMember,
         Timer,
         TransactionInfo,
     )
@@ -110,6 +111,7 @@ __all__ = [
     "SeedRecord",
     "SessionCluster",
     "SharePosition",
+    "SilentMember",
     "Simulation",
     "StoredRecord",
     "Timer",
@@ -133,7 +135,7 @@ _NAMES = {
     "emulator.control.record_inputs": "RecordLike",
     "emulator.control.results": (
         "Fired GroupInfo Member PartitionInfo PendingOffset ProducerInfo PuppetInfo RecordsInFlight Request Right"
-        " SharePosition Timer TransactionInfo"
+        " SharePosition SilentMember Timer TransactionInfo"
     ),
     "emulator.control.time.durations": "InvalidDuration",
     "emulator.core.data.direct_records": "StoredRecord",

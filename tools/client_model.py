@@ -228,6 +228,7 @@ VERBS = (
         required=("state",),
         omitted=("members", "all_owned", "after_generation"),
     ),
+    Verb("Group", "silent_members", "groups.silent"),
     Verb("Group", "offsets", "groups.offsets"),
     Verb("Group", "pending_offsets", "groups.pending_offsets"),
     Verb("Group", "rebalances", "verify.rebalances"),

@@ -273,6 +273,18 @@ type SharePosition struct {
 	Records     []RecordsInFlight `json:"records"`
 }
 
+// SilentMember is a member whose client is gone or silent. Its last request came SilentMs ago. IsConnected: whether
+// the connection of that request is open. SessionEndsMs is the remaining time of its session, in the group's time; nil
+// if none runs, as in a rebalance.
+type SilentMember struct {
+	MemberID      string `json:"member_id"`
+	InstanceID    string `json:"instance_id"`
+	ClientID      string `json:"client_id"`
+	IsConnected   bool   `json:"is_connected"`
+	SilentMs      int    `json:"silent_ms"`
+	SessionEndsMs *int   `json:"session_ends_ms"`
+}
+
 // StoredRecord is a record of a log; the timestamp is in ms.
 type StoredRecord struct {
 	Partition int      `json:"partition"`
@@ -1296,6 +1308,16 @@ func (h groupOperations) WaitState(state string, timeout ...time.Duration) {
 	v := values{}
 	v["state"] = plain(state)
 	h.wait("WaitState", "GET", path("/groups/%v/wait", h.ID), v, first(timeout))
+}
+
+// SilentMembers returns the members that have closed their connection without leaving, or have sent nothing for 6 s. A
+// member whose JoinGroup or SyncGroup waits for the others is not silent.
+func (h groupOperations) SilentMembers() []SilentMember {
+	h.t.Helper()
+	v := values{}
+	var result []SilentMember
+	h.call("GET", path("/groups/%v/silent_members", h.ID), v, &result)
+	return result
 }
 
 // Offsets returns the committed offsets of a group; an empty list if it does not exist.

@@ -111,6 +111,27 @@ class Member:
 
 
 @value
+class SilentMember:
+    """A member whose client is gone or silent.
+
+    Its last request came `silent_ms` ago. `is_connected`: whether the connection of that request is open.
+    `session_ends_ms` is the remaining time of its session, in the group's time; None if none runs, as in a rebalance.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    is_connected: bool
+    silent_ms: int
+    session_ends_ms: int | None
+
+    def __str__(self) -> str:
+        gone = "" if self.is_connected else "has closed its connection without leaving the group; it "
+        end = "" if self.session_ends_ms is None else f"; its session ends in {self.session_ends_ms / 1000:.1f} s"
+        return f"{self.instance_id or self.member_id} {gone}was last heard from {self.silent_ms / 1000:.1f} s ago{end}"
+
+
+@value
 class GroupInfo:
     """A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups.
 

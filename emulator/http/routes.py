@@ -94,6 +94,7 @@ ROUTES = (
     Route("GET", "/groups/{group}/clock", "clocks.read"),
     Route("PUT", "/groups/{group}/clock", "clocks.set_mode"),
     Route("POST", "/groups/{group}/clock/advance", "clocks.advance"),
+    Route("GET", "/groups/{group}/silent_members", "groups.silent"),
     Route("GET", "/groups/{group}/timers", "clocks.timers"),
     Route("GET", "/groups/{group}/awaited", "clocks.awaited"),
     Route("GET", "/groups/{group}/awaited/wait", "clocks.awaits_only", waits=True),

@@ -16,6 +16,7 @@ from koordinator.emulator.control.results import (
     Request,
     Right,
     SharePosition,
+    SilentMember,
     Timer,
     TransactionInfo,
 )
@@ -391,6 +392,7 @@ class Group:
     def members(self) -> Awaitable[list[Member]]: ...
     @property
     def assignment(self) -> Awaitable[dict[str, dict[str, list[int]]]]: ...
+    async def silent_members(self) -> list[SilentMember]: ...
     @property
     def offsets(self) -> Awaitable[dict[tuple[str, int], int]]: ...
     @property

@@ -277,7 +277,8 @@ class Checks(GroupHandle):
         except EmulatorOnly:
             return f"{message}\nnow: {self.describe()}"
         parked = self._port.call(Holds.parked, group=self.id)
-        elsewhere = [*([] if events else self._other_groups()), *self._missing_topics()]
+        silent = [f"{each}" for each in self._port.call(Groups.silent, group=self.id)]
+        elsewhere = [*silent, *([] if events else self._other_groups()), *self._missing_topics()]
         if self._port.call(Nodes.coordinator, group=self.id) is None:
             elsewhere.append(f"the node that coordinates group {self.id!r} is down")
         return "\n".join([message, *report(events, self.describe(), parked, elsewhere)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.nodes import Nodes
-from koordinator.emulator.control.results import GroupInfo, Member
+from koordinator.emulator.control.results import GroupInfo, Member, SilentMember
 
 from ..trace import Event
 from .checks import Checks
@@ -17,7 +17,7 @@ from .renames import renamed
 from .shares import ShareControls
 from .verbs import VerbControls
 
-__all__ = ["Group", "GroupInfo", "Member"]
+__all__ = ["Group", "GroupInfo", "Member", "SilentMember"]
 
 
 class Group(Checks, ClockControls, FaultControls, PuppetControls, ShareControls, VerbControls):
@@ -83,6 +83,13 @@ class Group(Checks, ClockControls, FaultControls, PuppetControls, ShareControls,
         During a rebalance these are the partitions of the previous generation, as in DescribeGroups.
         """
         return {member.label: member.assignment for member in self.describe().members}
+
+    def silent_members(self) -> list[SilentMember]:
+        """Return the members that have closed their connection without leaving, or have sent nothing for 6 s.
+
+        A member whose JoinGroup or SyncGroup waits for the others is not silent.
+        """
+        return self._port.call(Groups.silent, group=self.id)
 
     @property
     def offsets(self) -> dict[tuple[str, int], int]:

@@ -546,6 +546,29 @@ export const toSharePosition = (value) => ({
 });
 
 /**
+ * A member whose client is gone or silent. Its last request came `silentMs` ago. `isConnected`: whether the connection
+ * of that request is open. `sessionEndsMs` is the remaining time of its session, in the group's time; null if none
+ * runs, as in a rebalance.
+ * @typedef {object} SilentMember
+ * @property {string} memberId
+ * @property {string | null} instanceId
+ * @property {string} clientId
+ * @property {boolean} isConnected
+ * @property {number} silentMs
+ * @property {number | null} sessionEndsMs
+ */
+
+/** @param {any} value @returns {SilentMember} */
+export const toSilentMember = (value) => ({
+  memberId: value.member_id,
+  instanceId: value.instance_id,
+  clientId: value.client_id,
+  isConnected: value.is_connected,
+  silentMs: value.silent_ms,
+  sessionEndsMs: value.session_ends_ms,
+});
+
+/**
  * A record of a log; the timestamp is in ms.
  * @typedef {object} StoredRecord
  * @property {number} partition
@@ -1380,6 +1403,16 @@ export class GroupOperations extends Handle {
   async waitState(state, { timeoutMs, ...unknown } = {}) {
     this._refuse(unknown);
     await this._wait("waitState", "GET", `/groups/${encodeURIComponent(this.id)}/wait`, { state }, timeoutMs);
+  }
+
+  /**
+   * Return the members that have closed their connection without leaving, or have sent nothing for 6 s. A member whose
+   * JoinGroup or SyncGroup waits for the others is not silent.
+   * @returns {Promise<SilentMember[]>}
+   */
+  async silentMembers() {
+    const result = await this._call("GET", `/groups/${encodeURIComponent(this.id)}/silent_members`, {});
+    return result.map((/** @type {any} */ each) => toSilentMember(each));
   }
 
   /**

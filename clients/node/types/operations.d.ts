@@ -522,6 +522,28 @@ export type SharePosition = {
  */
 /** @param {any} value @returns {SharePosition} */
 export declare const toSharePosition: (value: any) => SharePosition;
+export type SilentMember = {
+    memberId: string;
+    instanceId: string | null;
+    clientId: string;
+    isConnected: boolean;
+    silentMs: number;
+    sessionEndsMs: number | null;
+};
+/**
+ * A member whose client is gone or silent. Its last request came `silentMs` ago. `isConnected`: whether the connection
+ * of that request is open. `sessionEndsMs` is the remaining time of its session, in the group's time; null if none
+ * runs, as in a rebalance.
+ * @typedef {object} SilentMember
+ * @property {string} memberId
+ * @property {string | null} instanceId
+ * @property {string} clientId
+ * @property {boolean} isConnected
+ * @property {number} silentMs
+ * @property {number | null} sessionEndsMs
+ */
+/** @param {any} value @returns {SilentMember} */
+export declare const toSilentMember: (value: any) => SilentMember;
 export type StoredRecord = {
     partition: number;
     offset: number;
@@ -1239,6 +1261,12 @@ export declare class GroupOperations extends Handle {
     waitState(state: string, { timeoutMs, ...unknown }?: {
         timeoutMs?: number;
     }): Promise<void>;
+    /**
+     * Return the members that have closed their connection without leaving, or have sent nothing for 6 s. A member whose
+     * JoinGroup or SyncGroup waits for the others is not silent.
+     * @returns {Promise<SilentMember[]>}
+     */
+    silentMembers(): Promise<SilentMember[]>;
     /**
      * Return the committed offsets of a group; an empty list if it does not exist.
      * @returns {Promise<PartitionOffset[]>}

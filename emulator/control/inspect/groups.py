@@ -16,7 +16,7 @@ from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
 from ...verify.ownership import ownership_errors
 from ..resolve import group_if_any
-from ..results import GroupInfo, Member, PartitionOffset
+from ..results import GroupInfo, Member, PartitionOffset, SilentMember
 from .owners import named, owners_of, partition_counts
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from ...core.groups.streams.group import StreamsGroup
     from ...core.groups.streams.member import StreamsMember
     from ...core.groups.streams.tasks import Tasks
+
+SILENT_MS = 6_000
+"""Silence of a connected member from here on is told: clients send a heartbeat every 3 s by default."""
 
 
 class Groups:
@@ -86,6 +89,17 @@ class Groups:
             and (not all_owned or not _ownership_errors(self._runtime.cluster, existing))
         )
 
+    def silent(self, now: int, *, group: str) -> list[SilentMember]:
+        """Return the members that have closed their connection without leaving, or have sent nothing for 6 s.
+
+        A member whose JoinGroup or SyncGroup waits for the others is not silent.
+        """
+        existing = group_if_any(self._runtime, group)
+        if existing is None:
+            return []
+        members = [_silent(self._runtime, now, existing, each) for each in existing.members.values()]
+        return [each for each in members if each is not None]
+
     def offsets(self, _now: int, *, group: str) -> list[PartitionOffset]:
         """Return the committed offsets of a group; an empty list if it does not exist."""
         existing = group_if_any(self._runtime, group)
@@ -117,6 +131,19 @@ class Groups:
         logs = topic.logs if topic is not None else []
         names = {each.topic_id: name for name, each in cluster.topics.items()}
         return to_lines((record for log in logs for record in records_of(log.records())), names.get)
+
+
+def _silent(runtime: ClusterRuntime, now: int, group: BaseGroup, member: BaseMember) -> SilentMember | None:
+    call = member.last_call
+    if call is None:
+        # it was loaded, and has not been heard from since
+        return None
+    is_connected, silent_ms = runtime.is_open(call.connection), now - member.session_began_ms
+    if is_connected and (member.is_parked or silent_ms < SILENT_MS):
+        return None
+    due = group.timers.get(member.session)
+    ends_ms = None if due is None else due - group.clock.read(now)
+    return SilentMember(member.id, member.instance_id, member.client_id, is_connected, silent_ms, ends_ms)
 
 
 def _offset(at: tuple[str, int], committed: OffsetCommitValue) -> PartitionOffset:

@@ -102,6 +102,16 @@ public abstract sealed class GroupOperations extends Handle permits Group {
         await("waitState", "GET", path("/groups/%s/wait", id), values, timeout);
     }
 
+    /**
+     * Returns the members that have closed their connection without leaving, or have sent nothing for 6 s. A member
+     * whose JoinGroup or SyncGroup waits for the others is not silent.
+     */
+    public List<SilentMember> silentMembers() {
+        var values = values();
+        return call("GET", path("/groups/%s/silent_members", id), values,
+                each -> Json.list(each, SilentMember::of));
+    }
+
     /** Returns the committed offsets of a group; an empty list if it does not exist. */
     public List<PartitionOffset> offsets() {
         var values = values();
