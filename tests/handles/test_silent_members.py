@@ -12,9 +12,7 @@ from koordinator import Cluster, Simulation
 def test_a_stopped_member_has_no_connection_until_its_session_ends(protocol: str) -> None:
     with Simulation({"t": 2}) as simulation:
         group = simulation.group("g")
-        stopped, kept = (
-            group.create_puppet(name, topics=["t"], group_protocol=protocol).join() for name in ("a", "b")
-        )
+        stopped, kept = (group.create_puppet(name, topics=["t"], group_protocol=protocol).join() for name in ("a", "b"))
         group.wait_stable(members=2)
         assert group.silent_members() == []
         member_id, session_ms = stopped.member_id, group.members[0].session_timeout_ms

@@ -268,7 +268,8 @@ class SequenceGenerator:
     def version(self, api: str, lowest: int = 0) -> int:
         """Choose a version from the lowest on, mostly the newest; the release may have none so high."""
         first, last = versions_of(self.release, api)
-        return self.chance.randint(min(max(first, lowest), last), last) if self.chance.random() < 1 / OLD_ONE_IN else last
+        first = min(max(first, lowest), last)
+        return self.chance.randint(first, last) if self.chance.random() < 1 / OLD_ONE_IN else last
 
     def any_member_id(self) -> MemberRef:
         """Choose an id issued at any time to any client."""
