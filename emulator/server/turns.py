@@ -92,7 +92,7 @@ class Turns:
                 self._queue_ready()
                 poll_at = began + POLL_INTERVAL_S
             if not (self._queue or self._crowd):
-                # nobody waits: earlier turns do not count any more
+                # without a queue, earlier turns no longer count
                 self._virtual_s = self._latest_s
                 return
             connection = self._next()

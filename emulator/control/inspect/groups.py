@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ...core.groups.streams.tasks import Tasks
 
 SILENT_MS = 6_000
-"""Silence of a connected member from here on is told: clients send a heartbeat every 3 s by default."""
+"""After this time a connected member counts as silent: clients send a heartbeat every 3 s by default."""
 
 
 class Groups:
