@@ -156,7 +156,9 @@ def test_connections_beyond_the_rate_of_their_address_are_not_served_and_closed_
     wire.wait(1)
     assert [peer.closed is not None for peer in peers] == [False] * 10 + [True] * 2
     wire.wait(10 * SECOND_MS)
-    assert refused(wire) == [10, 11], "the refused connections have not counted"
+    assert refused(wire) == [10, 11]
+    set_quota(wire, "connection_creation_rate", 1.2, ip=ip)
+    assert refused(wire) == [*range(2, 12)], "10 have counted, and not the refused ones"
 
 
 def test_the_quota_of_an_address_comes_before_the_default_and_zero_refuses_all(wire: Wire) -> None:
