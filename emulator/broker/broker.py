@@ -62,6 +62,10 @@ if TYPE_CHECKING:
     from .unreached_listeners import UnreachedListeners
 
 
+REFUSAL_SHOWN_MAX = 500
+"""Length of the reason of a refusal in the log: clients choose the names in it."""
+
+
 class Broker(NodeConnections):
     """Serves the connections of a node.
 
@@ -360,7 +364,7 @@ class Broker(NodeConnections):
         for effect in waiting:
             try:
                 if isinstance(effect, Reply):
-                    self._reply(now, effect.call, effect.response)
+                    self._reply(now, effect.call, effect.response, effect.reason)
                 elif isinstance(effect, InternalTopicEffect):
                     waiting += self._log_writes.perform(now, effect)
                 elif isinstance(effect, SendRequest):
@@ -411,7 +415,7 @@ class Broker(NodeConnections):
             self._close(now, peer, "a bug in koordinator ended a request")
         return None
 
-    def _reply(self, now: int, call: Call, response: Message | None) -> None:
+    def _reply(self, now: int, call: Call, response: Message | None, reason: str) -> None:
         if self._authorization is not None and response is not None:
             response = self._authorization.complete(call, response)
         closed = self._closed.get(call.connection)
@@ -425,6 +429,7 @@ class Broker(NodeConnections):
         if response is None or closed is not None:
             self._end(peer)
             return
+        peer.reason = reason
         steps = None if self.interceptor is None else self.interceptor.on_response(now, self, call, response)
         if steps is None:
             self._respond(now, peer, peer.in_flight, response, None)
@@ -437,6 +442,8 @@ class Broker(NodeConnections):
         """Send the response to the request in flight, altered by the interceptor's step, if any."""
         call, api_table = received.call, self._api_table
         key, version = call.api_key, call.api_version
+        # sending the response ends the request
+        reason = peer.reason
         if (key, version) not in api_table.adapters:
             # ApiVersions of another release: the response has the layout of version 0 (KIP-511)
             call, version = replace(call, api_version=0), 0
@@ -455,7 +462,7 @@ class Broker(NodeConnections):
         if peer.inbox is not None:
             assert step is None or step.alter is None, "a puppet's responses have no bytes"
             self._end(peer)
-            self._recorder.answered(now, peer, received, response, rendered, estimate_size(response), step)
+            self._recorder.answered(now, peer, received, response, rendered, estimate_size(response), step, reason)
             peer.inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
@@ -466,10 +473,11 @@ class Broker(NodeConnections):
             return
         if self.unreached_listeners is not None and isinstance(response, FindCoordinatorResponse):
             self.unreached_listeners.coordinator_found(now, call, response)
-        refusal = refusal_of(response)
-        if refusal is not None:
+        refusal = reason or refusal_of(response)
+        if refusal:
+            refusal = refusal[:REFUSAL_SHOWN_MAX]
             line = f"client {peer.shown}: {APIS[key].name} is refused: {refusal}"
             self._host_log.tell(peer.client_host, refusal, line)
         altered = frame if step is None or step.alter is None else step.alter(frame)
         self._write(peer, altered, ends=step is None or step.ends)
-        self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
+        self._recorder.answered(now, peer, received, response, rendered, len(frame), step, reason)

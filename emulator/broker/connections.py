@@ -95,7 +95,7 @@ class Connection:
     listener with SASL has an `authenticator`; `is_refused`: it closes late, after an attempt without headers, or beyond
     a quota of connections. `is_throttled`: its next request waits for the end of a throttle time. `principal` is
     `User:ANONYMOUS` before an authentication, and "" for puppets and brokers; `has_token`: it is that of a delegation
-    token.
+    token. `reason` is that of the refusal of the request in flight, if its response has no field for it.
     """
 
     number: int
@@ -120,6 +120,7 @@ class Connection:
     is_throttled: bool = False
     principal: str = ANONYMOUS
     has_token: bool = False
+    reason: str = ""
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""

@@ -193,6 +193,7 @@ class NodeConnections:
 
     def _end(self, peer: Connection) -> None:
         peer.in_flight = None
+        peer.reason = ""
         if peer is not self._serving:
             self._ready.append(peer)
 

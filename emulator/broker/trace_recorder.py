@@ -74,13 +74,14 @@ class TraceRecorder:
         rendered: Message,
         size: int,
         step: Respond | None,
+        reason: str,
     ) -> None:
-        """Record a response; `rendered` is its shape for the version of the request.
+        """Record a response; `rendered` is its shape for the version of the request, `reason` that of a refusal.
 
         A Fetch is recorded only now, and only if it returns records, an error or a preferred replica, or is throttled;
         empty ones are counted. Requests that read the trace itself are not recorded.
         """
-        body: dict[str, object] | None = None
+        body: dict[str, object] | None = {"message": reason} if reason else None
         if received.call.api_key == FETCH:
             if isinstance(response, FetchResponse) and _is_empty(response) and not response.throttle_time_ms:
                 peer.empty_fetches += 1
@@ -103,7 +104,7 @@ class TraceRecorder:
         message, weight = (response, size) if size <= SMALL_BYTES else retain(response, size, peer.client_id)
         # the event holds its request as well, which may have left the ring buffer
         rows = sum(len(rows) for rows in body.values() if isinstance(rows, list)) if body else 0
-        weight += received.weight + ELEMENT_BYTES * rows
+        weight += received.weight + ELEMENT_BYTES * rows + len(reason)
         error = Error(error_number) if error_number else NONE
         error_code = error_number if rendered is response else error_of(rendered)
         group_now, latency_us = self.group_now(now, received.group_id), now_us - received.received_us

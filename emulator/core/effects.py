@@ -64,10 +64,14 @@ class Call:
 
 @value
 class Reply:
-    """The response to a call; `response` is None if the client expects none (Produce with acks 0)."""
+    """The response to a call; `response` is None if the client expects none (Produce with acks 0).
+
+    `reason` says for the trace and the log why the request is refused, where the response has no field for it.
+    """
 
     call: Call
     response: Message | None
+    reason: str = ""
 
 
 @value

@@ -33,6 +33,7 @@ class RefusedError(ValueError):
         super().__init__(reason or refusal.message)
         self.refusal = refusal
         self.error = refusal.error
+        self.reason = reason
 
 
 class TransitionError(Exception):

@@ -238,7 +238,8 @@ def summary(line: Line) -> str:
         case "request":
             return f"{line.get('api')}{generation}{_body_text(line)}"
         case "response":
-            return f"{line.get('api')} → {get('error') or 'OK'}{generation}{_body_text(line)}{_throttle_text(line)}"
+            result = f"{get('error') or 'OK'}{generation}{_body_text(line)}"
+            return f"{line.get('api')} → {result}{_throttle_text(line)}{_reason_text(line)}"
         case "state":
             return f"{get('state_from')} ⇒ {get('state_to')}{generation} · {why(line)}"
         case "member":
@@ -279,6 +280,11 @@ def _body_text(line: Line) -> str:
 def _throttle_text(line: Line) -> str:
     throttle_ms = (line.get("body") or {}).get("throttle_time_ms")
     return f" · throttled for {duration(throttle_ms / 1000)}" if throttle_ms else ""
+
+
+def _reason_text(line: Line) -> str:
+    reason = (line.get("body") or {}).get("message") if line.get("error") else None
+    return f" · {reason}" if reason else ""
 
 
 def why(line: Line) -> str:

@@ -31,6 +31,8 @@ HEADING = "its last events:"
 COMMIT = "OffsetCommit"
 """The API whose successful requests are only counted where the same client repeats them."""
 
+FIND_COORDINATOR = "FindCoordinator"
+
 HEARTBEATS = {"Heartbeat", *EPOCH_HEARTBEATS}
 """The APIs whose successful requests are only counted."""
 
@@ -85,6 +87,27 @@ def refused_topics(events: Iterable[Line]) -> list[tuple[str, str, str]]:
         if event["kind"] == "response" and event.get("api") == "Metadata":
             latest[event.get("client_id", "")] = (event.get("body") or {}).get("errors", [])
     return [(client, topic, error) for client, errors in latest.items() for topic, error in errors]
+
+
+def unjoined_clients(events: Iterable[Line]) -> list[str]:
+    """Return a line for each client that has looked up the coordinator of a group, and sent no request of the group.
+
+    librdkafka sends no ConsumerGroupHeartbeat to a broker that lacks its version 1, and reports no error.
+    """
+    apis: dict[str, set[object]] = {}
+    found: set[str] = set()
+    for event in events:
+        if event["kind"] in {"request", "response"}:
+            client = event.get("client_id", "")
+            apis.setdefault(client, set()).add(event["api"])
+            if event["kind"] == "response" and not event.get("error"):
+                found.add(client)
+    return [
+        f"client {client!r} found the coordinator, and sent no request of the group: it waits for its topics, cannot"
+        " reach the coordinator, or has group.protocol=consumer, for which librdkafka needs Kafka 4.0 or newer"
+        for client, sent in apis.items()
+        if sent == {FIND_COORDINATOR} and client in found
+    ]
 
 
 def report(events: Sequence[Line], now: object, parked: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> list[str]:

@@ -20,7 +20,7 @@ from koordinator.emulator.control.resolve import known
 from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.data.topic import INTERNAL_TOPICS
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
-from koordinator.emulator.pages.timeline import refused_topics, report
+from koordinator.emulator.pages.timeline import refused_topics, report, unjoined_clients
 
 from .durations import Duration, seconds_of
 from .errors import KoordinatorTimeout
@@ -278,7 +278,8 @@ class Checks(GroupHandle):
             return f"{message}\nnow: {self.describe()}"
         parked = self._port.call(Holds.parked, group=self.id)
         silent = [f"{each}" for each in self._port.call(Groups.silent, group=self.id)]
-        elsewhere = [*silent, *([] if events else self._other_groups()), *self._missing_topics()]
+        others = [] if events else self._other_groups()
+        elsewhere = [*silent, *others, *unjoined_clients(events), *self._missing_topics()]
         if self._port.call(Nodes.coordinator, group=self.id) is None:
             elsewhere.append(f"the node that coordinates group {self.id!r} is down")
         return "\n".join([message, *report(events, self.describe(), parked, elsewhere)])

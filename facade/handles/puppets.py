@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.results import PuppetInfo
 
@@ -70,8 +71,23 @@ class Puppet(PuppetHandle):
         """Wait until the puppet is in a state. Raises PuppetTimeout after `timeout`, and BlockingCallInLoop."""
         timeout_s = seconds_of(timeout)
         if not self._port.wait(Puppets.meets, timeout_s, group=self.group_id, name=self.name, state=state):
-            raise PuppetTimeout(f"puppet {self.name!r} was not {state} within {timeout_s:g} s; it is {self.describe()}")
+            now = self.describe()
+            text = f"puppet {self.name!r} was not {state} within {timeout_s:g} s; it is {now}{self._refusal(now)}"
+            raise PuppetTimeout(text)
         return self
+
+    def _refusal(self, now: PuppetInfo) -> str:
+        """Return the reason of the error in the puppet's last response, after a colon, if the trace has one."""
+        if now.error is None:
+            return ""
+        responses = (
+            event
+            for event in reversed(self._port.call(Events.read, group=self.group_id))
+            if event["kind"] == "response" and event.get("error") == now.error and event["client_id"] == now.client_id
+        )
+        body = next(responses, {}).get("body")
+        reason = body.get("message") if isinstance(body, dict) else None
+        return f": {reason}" if reason else ""
 
     wait = renamed(wait_state)
 

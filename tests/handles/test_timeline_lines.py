@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koordinator import Simulation, faults
-from koordinator.emulator.pages.timeline import timeline
+from koordinator.emulator.pages.timeline import timeline, unjoined_clients
 
 UUID = "5b1f0000-1111-2222-3333-444455556666"
 
@@ -195,6 +195,17 @@ def test_a_move_shows_both_brokers_and_added_partitions_stand_beside_it() -> Non
     assert f" from broker {here} to {there}" in lines
     assert "coordinator moved: __consumer_offsets-" in lines
     assert "add_partitions (topic t, count 1)" in lines
+
+
+def test_a_client_that_only_found_the_coordinator_may_need_a_newer_release() -> None:
+    lookups = [call(1, "request", "FindCoordinator"), call(2, "response", "FindCoordinator", id=1)]
+    (hint,) = unjoined_clients(lookups)
+    assert hint.startswith("client 'svc-1' found the coordinator, and sent no request of the group")
+    assert "group.protocol=consumer, for which librdkafka needs Kafka 4.0" in hint
+    assert not unjoined_clients([*lookups, call(3, "request", "JoinGroup")]), "its JoinGroup is parked"
+    assert not unjoined_clients(lookups[:1]), "it waits for the address"
+    refused = call(2, "response", "FindCoordinator", id=1, error="COORDINATOR_NOT_AVAILABLE")
+    assert not unjoined_clients([*lookups[:1], refused])
 
 
 def test_requests_without_a_group_are_those_of_its_clients() -> None:

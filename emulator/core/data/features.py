@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION = "metadata.version", "transaction.version", "group.version"
 SHARE_VERSION, STREAMS_VERSION = "share.version", "streams.version"
 
+VERSION_OF = {"consumer": GROUP_VERSION, "share": SHARE_VERSION, "streams": STREAMS_VERSION}
+"""The feature of each protocol of groups."""
+
 DEAD_LETTERS_SINCE = 2
 """The level of `share.version` from which there are dead letters."""
 
@@ -92,6 +95,20 @@ class Features:
         self.levels[name] = level
         self.epoch += 1
         self._note_protocols()
+
+    def not_served(self, protocol: str) -> RefusedError:
+        """Return the refusal of a heartbeat of a protocol that is off: "consumer", "share" or "streams".
+
+        Kafka's response has no message, so its reason is for the trace and the log.
+        """
+        config, version = "group.coordinator.rebalance.protocols", VERSION_OF[protocol]
+        if version in self.supported and not self.level(version):
+            reason = f"the feature {version} has level 0; UpdateFeatures finalizes another one"
+        elif self._protocols:
+            reason = f"{config}={self._protocols} does not name {protocol}; set classic,{protocol}"
+        else:
+            reason = f"the {protocol} protocol is off in this release; set {config}=classic,{protocol}"
+        return RefusedError(Refusal(Error.UNSUPPORTED_VERSION, ""), reason)
 
 
 def update_features(cluster: ClusterState, version: int, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:

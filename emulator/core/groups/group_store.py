@@ -335,10 +335,10 @@ class GroupStore:
         out, self._out = self._out, []
         return out
 
-    def reply(self, call: Call | None, response: Message | None) -> None:
-        """Answer a call; do nothing for None."""
+    def reply(self, call: Call | None, response: Message | None, reason: str = "") -> None:
+        """Answer a call, with the reason of a refusal that the response does not show; do nothing for None."""
         if call is not None:
-            self._out.append(Reply(call, response))
+            self._out.append(Reply(call, response, reason))
 
     def emit(self, fact: Effect) -> None:
         """Emit a fact for the trace."""

@@ -36,7 +36,7 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
     """Answer or park a JoinGroup."""
     refusal = _join_refusal(store, request)
     if refusal is not None:
-        return store.reply(call, refusal)
+        return store.reply(call, *refusal)
     group = store.find(now, request.group_id)
     if group is not None:
         return store.kind_of(group).join(store, group, call, request)
@@ -45,17 +45,22 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
     return join.join_new_group(store, changes.create(store, now, request.group_id), call, request)
 
 
-def _join_refusal(store: GroupStore, request: JoinGroupRequest) -> JoinGroupResponse | None:
+def _join_refusal(store: GroupStore, request: JoinGroupRequest) -> tuple[JoinGroupResponse, str] | None:
+    """Return the response to a JoinGroup that no group has to see, and its reason; None if it may join."""
     if not request.group_id:
-        return join_error(Error.INVALID_GROUP_ID, request.member_id)
+        return join_error(Error.INVALID_GROUP_ID, request.member_id), "group.id is empty"
     settings, dialect = store.settings, store.dialect
     minimum, maximum = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
     in_bounds = minimum <= request.session_timeout_ms <= maximum
     status = store.status(request.group_id)
     if not in_bounds and (status is Error.NONE or dialect.join_checks_session_timeout_first):
-        return join_error(Error.INVALID_SESSION_TIMEOUT, request.member_id)
+        reason = (
+            f"session.timeout.ms={request.session_timeout_ms} must be from {minimum} (group.min.session.timeout.ms)"
+            f" to {maximum} (group.max.session.timeout.ms)"
+        )
+        return join_error(Error.INVALID_SESSION_TIMEOUT, request.member_id), reason
     if status is not Error.NONE:
-        return join_error(status, request.member_id if dialect.join_echoes_member_id_when_unavailable else "")
+        return join_error(status, request.member_id if dialect.join_echoes_member_id_when_unavailable else ""), ""
     return None
 
 

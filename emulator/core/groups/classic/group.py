@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import field, replace
 from enum import Enum
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -38,6 +39,9 @@ CLASSIC = "classic"
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """The longest time a new member stays parked in its first JoinGroup (`classicGroupNewMemberJoinTimeoutMs`)."""
+
+NAMES_SHOWN, NAME_SHOWN_MAX = 5, 40
+"""The number and the length of the protocol names in the reason of a refusal."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """The protocols a member supports, most preferred first: (protocol name, metadata)."""
@@ -279,6 +283,19 @@ class ClassicGroup(BaseGroup):
         size, counts = len(self.members), self._protocol_counts
         return protocol_type == self.protocol_type and any(counts[name] == size for name in names)
 
+    def inconsistency(self, protocol_type: str, names: Collection[str]) -> str:
+        """Return why `supports` refuses a joiner, with the remedy, for the trace and the log."""
+        if not protocol_type or not names:
+            return "the request names no protocol"
+        if protocol_type != self.protocol_type:
+            other = protocol_type[:NAME_SHOWN_MAX]
+            return f"the members of group {self.id!r} have the protocol type {self.protocol_type!r}, not {other!r}"
+        common = [name for name, count in self._protocol_counts.items() if count == len(self.members)]
+        return (
+            f"it offers {_quoted(names)}, and all members of group {self.id!r} have {_quoted(common)};"
+            " offer one of theirs, too"
+        )
+
     def member_error(self, member_id: str, instance_id: str | None) -> Error:
         """Return why a member's request is refused, or NONE (`ClassicGroup.validateMember`).
 
@@ -406,3 +423,9 @@ class ClassicGroup(BaseGroup):
     def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
         """Return the record that deletes the group; a group without a generation may have none in the log."""
         return [group_tombstone(self)] if self.generation > 0 or dialect.writes_tombstone_at_generation_0 else []
+
+
+def _quoted(names: Collection[str]) -> str:
+    """Return names that clients chose in a row, cut where they are many or long."""
+    shown = ", ".join(repr(name[:NAME_SHOWN_MAX]) for name in islice(names, NAMES_SHOWN))
+    return f"{shown}, …" if len(names) > NAMES_SHOWN else shown

@@ -70,8 +70,10 @@ def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, requ
         return reject_over_capacity(store, group, call, request)
     if group.state is ClassicGroupState.DEAD:
         return store.reply(call, join_error(Error.COORDINATOR_NOT_AVAILABLE, request.member_id))
-    if not group.supports(request.protocol_type, [protocol.name for protocol in request.protocols]):
-        return store.reply(call, join_error(Error.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+    names = [protocol.name for protocol in request.protocols]
+    if not group.supports(request.protocol_type, names):
+        refusal = join_error(Error.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
+        return store.reply(call, refusal, group.inconsistency(request.protocol_type, names))
     if not request.member_id:
         return join_without_id(store, group, call, request)
     if request.member_id in group.pending_members:
@@ -115,7 +117,8 @@ def reject_over_capacity(store: GroupStore, group: ClassicGroup, call: Call, req
         if member is not None:
             why = Reason(Cause.OVER_CAPACITY, f"Group {group.id} has reached its maximum size", member_id)
             store.member_changed(group, member, "removed", why)
-    store.reply(call, join_error(Error.GROUP_MAX_SIZE_REACHED, ""))
+    reason = f"group {group.id!r} is full: group.max.size={store.settings.group_max_size}"
+    store.reply(call, join_error(Error.GROUP_MAX_SIZE_REACHED, ""), reason)
     if dialect.rejection_completes_join:
         rebalance.complete_if_all_joined(store, group)
 

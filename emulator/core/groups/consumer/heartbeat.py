@@ -16,6 +16,7 @@ from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...java.hash_tables import HashTable
 from ...refusal import refused
 from ..commit import answer_after_writes
+from ..group import CONSUMER
 from ..modern.changes import restart_session, write
 from ..modern.member import (
     JOINING_EPOCH,
@@ -45,7 +46,7 @@ CLIENT_IDS_SINCE = 1
 def check(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a request that no group has to see."""
     if not store.cluster.features.serves_consumer_groups:
-        raise refused(Error.UNSUPPORTED_VERSION)
+        raise store.cluster.features.not_served(CONSUMER)
     _check_shape(store, call, request)
     status = store.status(request.group_id)
     if status is not Error.NONE:

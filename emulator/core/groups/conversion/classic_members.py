@@ -59,16 +59,18 @@ def join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroup
     try:
         return _join(store, group, call, request)
     except RefusedError as refusal:
-        return store.reply(call, join_error(refusal.error, ""))
+        return store.reply(call, join_error(refusal.error, ""), str(refusal))
 
 
 def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:
     if migration_policy(store) == DISABLED:
-        raise refused(Error.INCONSISTENT_GROUP_PROTOCOL)
+        reason = f"group {group.id!r} is a consumer group, and group.consumer.migration.policy=disabled lets no classic"
+        raise refused(Error.INCONSISTENT_GROUP_PROTOCOL, f"{reason} member join; set bidirectional")
     member_id = request.member_id or member_id_of(store.new_uuid())
     membership.check_capacity(store, group, member_id, request.group_instance_id)
     if not _is_supported(group, request):
-        raise refused(Error.INCONSISTENT_GROUP_PROTOCOL)
+        reason = f"the classic members of the consumer group {group.id!r} offer no protocol of this request"
+        raise refused(Error.INCONSISTENT_GROUP_PROTOCOL, f"{reason}; it must have the type consumer and one of theirs")
     instance_id, is_new = request.group_instance_id, not request.member_id
     if is_new and instance_id is None and call.api_version >= MEMBER_ID_REQUIRED_SINCE:
         return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
@@ -241,7 +243,7 @@ def _subscription(store: GroupStore, request: JoinGroupRequest) -> ConsumerProto
     except Malformed:
         is_inconsistent = store.dialect.unreadable_classic_members_are_inconsistent
         error = Error.INCONSISTENT_GROUP_PROTOCOL if is_inconsistent else Error.UNKNOWN_SERVER_ERROR
-        raise refused(error) from None
+        raise refused(error, "the metadata of its first protocol is no subscription of a consumer") from None
 
 
 def _updated(

@@ -46,7 +46,8 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
             raise
     except RefusedError as error:
         message = error.refusal.error_message
-        store.reply(call, wire.ConsumerGroupHeartbeatResponse(error_code=error.error, error_message=message))
+        response = wire.ConsumerGroupHeartbeatResponse(error_code=error.error, error_message=message)
+        store.reply(call, response, error.reason)
 
 
 def _group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerGroup:

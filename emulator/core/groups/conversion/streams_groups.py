@@ -18,6 +18,7 @@ from ..classic.rebalance import join_error
 from ..classic.records import group_tombstone
 from ..modern.loading import create, forget_new_group, no_group
 from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from ..modern.other_requests import other_kind
 from ..streams.checks import check
 from ..streams.group import StreamsGroup
 from ..streams.heartbeat import beat, leave
@@ -53,7 +54,8 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.StreamsGrou
             raise
     except RefusedError as error:
         message = error.refusal.error_message
-        store.reply(call, wire.StreamsGroupHeartbeatResponse(error_code=error.error, error_message=message))
+        response = wire.StreamsGroupHeartbeatResponse(error_code=error.error, error_message=message)
+        store.reply(call, response, error.reason)
 
 
 def _group_of(store: GroupStore, now: int, request: wire.StreamsGroupHeartbeatRequest) -> StreamsGroup:
@@ -78,7 +80,8 @@ def join(store: GroupStore, group: StreamsGroup, call: Call, request: JoinGroupR
     if store.hold_if_frozen(group, call, request):
         return None
     if group.members:
-        return store.reply(call, JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL))
+        refusal = JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL)
+        return store.reply(call, refusal, other_kind(group))
     if not request.member_id:
         return join_existing_group(store, make_way(store, group), call, request)
     store.forget(group)

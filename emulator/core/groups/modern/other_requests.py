@@ -24,8 +24,16 @@ if TYPE_CHECKING:
 
 def join(store: GroupStore, group: BaseGroup, call: Call, request: JoinGroupRequest) -> None:
     """Refuse a JoinGroup."""
-    del group
-    store.reply(call, JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL, member_id=request.member_id))
+    refusal = JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL, member_id=request.member_id)
+    store.reply(call, refusal, other_kind(group))
+
+
+def other_kind(group: BaseGroup) -> str:
+    """Return why a group refuses a JoinGroup, with the remedy."""
+    return (
+        f"group {group.id!r} is a {group.kind} group, and takes no members of the classic protocol; choose another"
+        " group.id"
+    )
 
 
 def sync(store: GroupStore, group: BaseGroup, call: Call, request: SyncGroupRequest) -> None:

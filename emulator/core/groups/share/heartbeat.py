@@ -22,7 +22,7 @@ from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, sorted_names
 from ..modern.membership import RETRY_MS, check_member, fenced, full_group, remove, unknown_member, updated
 from ..modern.topics import metadata_hash
 from .epochs import advance
-from .group import ShareGroup
+from .group import SHARE, ShareGroup
 from .initialization import send, to_initialize
 from .member import ShareMember
 from .records import group_record, state_partitions_record
@@ -56,13 +56,13 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ShareGroupH
             raise
     except RefusedError as error:
         message = error.refusal.error_message
-        store.reply(call, wire.ShareGroupHeartbeatResponse(error_code=error.error, error_message=message))
+        store.reply(call, wire.ShareGroupHeartbeatResponse(error_code=error.error, error_message=message), error.reason)
 
 
 def _check(store: GroupStore, request: wire.ShareGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a request that no group has to see; the order of the checks is visible."""
     if not store.cluster.features.serves_share_groups:
-        raise refused(Error.UNSUPPORTED_VERSION)
+        raise store.cluster.features.not_served(SHARE)
     if not request.member_id or len(request.member_id) > MEMBER_ID_MAX:
         raise refused(Error.INVALID_REQUEST)
     joins = request.member_epoch == JOINING_EPOCH

@@ -12,6 +12,7 @@ from koordinator.wire.errors import Error
 from ...data.topic import INTERNAL_TOPICS, illegal_name
 from ...refusal import refused
 from ..modern.member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, UNCHANGED
+from .group import STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 def check(store: GroupStore, request: wire.StreamsGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a request that no group has to see; the order of the checks is visible."""
     if not store.cluster.features.serves_streams_groups:
-        raise refused(Error.UNSUPPORTED_VERSION)
+        raise store.cluster.features.not_served(STREAMS)
     topology = request.topology
     if topology is not None:
         _check_names(topology)
