@@ -33,6 +33,8 @@ COMMIT = "OffsetCommit"
 
 FIND_COORDINATOR = "FindCoordinator"
 
+NEEDS_HEARTBEATS = "; with group.protocol=consumer librdkafka joins no group before Kafka 4.0, and reports no error"
+
 HEARTBEATS = {"Heartbeat", *EPOCH_HEARTBEATS}
 """The APIs whose successful requests are only counted."""
 
@@ -95,16 +97,18 @@ def unjoined_clients(events: Iterable[Line]) -> list[str]:
     librdkafka sends no ConsumerGroupHeartbeat to a broker that lacks its version 1, and reports no error.
     """
     apis: dict[str, set[object]] = {}
+    software: dict[str, str] = {}
     found: set[str] = set()
     for event in events:
         if event["kind"] in {"request", "response"}:
             client = event.get("client_id", "")
             apis.setdefault(client, set()).add(event["api"])
+            software[client] = f"{event.get('client_software')} {event.get('client_version')}"
             if event["kind"] == "response" and not event.get("error"):
                 found.add(client)
     return [
-        f"client {client!r} found the coordinator, and sent no request of the group: it waits for its topics, cannot"
-        " reach the coordinator, or has group.protocol=consumer, for which librdkafka needs Kafka 4.0 or newer"
+        f"client {client!r} found the coordinator, and sent no request of the group: it has not subscribed, waits for"
+        f" its topics, or cannot reach the coordinator{NEEDS_HEARTBEATS if 'rdkafka' in software[client] else ''}"
         for client, sent in apis.items()
         if sent == {FIND_COORDINATOR} and client in found
     ]

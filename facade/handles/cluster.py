@@ -343,6 +343,9 @@ class Cluster(ClusterFaults, TransactionControls):
     def pass_time(self, duration: Duration) -> None:
         """Advance the virtual time of a `Simulation`, for all groups; everything that is due meanwhile happens.
 
+        That is each heartbeat of the puppets, five a second: an hour of ten puppets takes some ten seconds. For days
+        call `Group.advance`, which skips the heartbeats that change nothing.
+
         Raises ValueError for any other cluster: there `Group.advance` moves the clock of a group.
         """
         self._port.pass_time(ms_of(duration))

@@ -201,7 +201,12 @@ def test_a_client_that_only_found_the_coordinator_may_need_a_newer_release() -> 
     lookups = [call(1, "request", "FindCoordinator"), call(2, "response", "FindCoordinator", id=1)]
     (hint,) = unjoined_clients(lookups)
     assert hint.startswith("client 'svc-1' found the coordinator, and sent no request of the group")
-    assert "group.protocol=consumer, for which librdkafka needs Kafka 4.0" in hint
+    assert "librdkafka" not in hint
+    names = {"client_software": "confluent-kafka-python", "client_version": "2.16.1-rdkafka-2.16.0"}
+    (hint,) = unjoined_clients([{**event, **names} for event in lookups])
+    assert hint.endswith(
+        "with group.protocol=consumer librdkafka joins no group before Kafka 4.0, and reports no error"
+    )
     assert not unjoined_clients([*lookups, call(3, "request", "JoinGroup")]), "its JoinGroup is parked"
     assert not unjoined_clients(lookups[:1]), "it waits for the address"
     refused = call(2, "response", "FindCoordinator", id=1, error="COORDINATOR_NOT_AVAILABLE")
