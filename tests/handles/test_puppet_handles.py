@@ -148,6 +148,14 @@ def test_a_throttled_refusal_has_its_reason() -> None:
         }
 
 
+def test_a_refused_transaction_timeout_has_its_reason() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        cluster.create_producer("p", transaction_timeout="1h").init()
+        (refused,) = [line for line in cluster.events() if line.get("error") == "INVALID_TRANSACTION_TIMEOUT"]
+        text = "transaction.timeout.ms=3600000 must be from 1 to 900000 (transaction.max.timeout.ms)"
+        assert refused["body"] == {"message": text}
+
+
 def test_owned_partitions_are_claimed_only_once() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         one = cluster.group("svc").create_puppet("one", ("cooperative-sticky",), owned={"t": [2]})

@@ -31,7 +31,7 @@ def init_producer_id(store: TransactionStore, now: int, call: Call, request: Ini
     transactional_id = request.transactional_id or ""
     error = _refuse_request(store, request)
     if error is not Error.NONE:
-        return store.reply(call, refused(call, error))
+        return store.reply(call, refused(call, error), _reason(store, request, error))
     transaction = store.transactions.get(transactional_id)
     if transaction is None:
         new_id = store.cluster.producer_ids.next_id()
@@ -88,6 +88,14 @@ def _refuse_request(store: TransactionStore, request: InitProducerIdRequest) -> 
     if error is Error.NONE and not 0 < request.transaction_timeout_ms <= store.settings.transaction_max_timeout_ms:
         return Error.INVALID_TRANSACTION_TIMEOUT
     return error
+
+
+def _reason(store: TransactionStore, request: InitProducerIdRequest, error: Error) -> str:
+    """Return for the trace and the log why a timeout is refused; Kafka's response has no message."""
+    if error is not Error.INVALID_TRANSACTION_TIMEOUT:
+        return ""
+    given, maximum = request.transaction_timeout_ms, store.settings.transaction_max_timeout_ms
+    return f"transaction.timeout.ms={given} must be from 1 to {maximum} (transaction.max.timeout.ms)"
 
 
 def _may_resume(transaction: TransactionalId, producer_id: int, epoch: int) -> bool:

@@ -173,9 +173,9 @@ class TransactionStore:
         self.emit(SendRequest(node_id, token, version, request))
         return token
 
-    def reply(self, call: Call, response: Message) -> None:
-        """Answer a call."""
-        self.emit(Reply(call, response))
+    def reply(self, call: Call, response: Message, reason: str = "") -> None:
+        """Answer a call, with the reason of a refusal that the response does not show."""
+        self.emit(Reply(call, response, reason))
 
     def emit(self, effect: Effect) -> None:
         """Add an effect to the result of this input."""
