@@ -134,3 +134,14 @@ def test_only_a_join_response_names_the_leader() -> None:
     assert summary(throttled) == "Fetch → OK · throttled for 2.5 s"
     assert is_routine({**throttled, "body": {}})
     assert not is_routine(throttled)
+
+
+def test_the_row_of_a_refused_member_has_the_reason() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("svc")
+        group.create_puppet("one", ("range",)).join()
+        group.wait_stable(members=1)
+        group.create_puppet("two", ("sticky",)).join()
+        (refused,) = [event for event in group.events() if event.error == "INCONSISTENT_GROUP_PROTOCOL" and event.api]
+    reason = "it offers 'sticky', and all members of group 'svc' have 'range'; offer one of theirs, too"
+    assert summary(dict(refused)) == f"JoinGroup → INCONSISTENT_GROUP_PROTOCOL · {reason}"
