@@ -158,6 +158,12 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         if isinstance(record.value, wire.StreamsGroupTopologyValue):
             journal.set(self, "topology", record.value)
 
+    def _put_member(self, member: StreamsMember, journal: Journal) -> None:
+        before = self.members.get(member.id)
+        if before is not None and before.instance_id is not None and before.instance_id != member.instance_id:
+            journal.pop(self.static_members, before.instance_id)
+        super()._put_member(member, journal)
+
     def _remove_member(self, member_id: str, journal: Journal) -> None:
         self.soft.task_offsets.pop(member_id, None)
         super()._remove_member(member_id, journal)

@@ -121,6 +121,7 @@ def with_heartbeat(
         member = replace(member, endpoint=None)
     return updated(
         member,
+        instance_id=request.instance_id,
         rack_id=request.rack_id,
         client_id=call.client_id,
         client_host=call.client_host,

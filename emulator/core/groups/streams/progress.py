@@ -73,7 +73,7 @@ def advance(
     is_new = replaced is None and after.id not in group.members
     if is_new or after is not before:
         records.append(member_record(group.id, after))
-    raises = is_new or (after is not before and _raises_epoch(before, after))
+    raises = is_new or (after is not before and _raises_epoch(request, before, after))
     topology = _topology_of(group, request, records)
     if group.topology is not None and after.topology_epoch < topology.epoch:
         text = (
@@ -117,12 +117,14 @@ def advance(
     return StreamsProgress(reconciled, configured, records, status)
 
 
-def _raises_epoch(before: StreamsMember, after: StreamsMember) -> bool:
-    """Return whether a change of a member's metadata raises the epoch: every one, but for static members.
+def _raises_epoch(
+    request: wire.StreamsGroupHeartbeatRequest, before: StreamsMember, after: StreamsMember
+) -> bool:
+    """Return whether a change of a member's metadata raises the epoch: every one, unless it names its instance id.
 
-    Kafka: `hasEpochRelevantMemberConfigChanged`.
+    Kafka: `hasStreamsMemberMetadataChanged`, `hasEpochRelevantMemberConfigChanged`.
     """
-    return not after.is_static or any(
+    return request.instance_id is None or any(
         getattr(before, name) != getattr(after, name) for name in ("topology_epoch", "rack_id", "tags", "process_id")
     )
 

@@ -281,6 +281,29 @@ class TestStaticMembersOfStreamsGroups:
         assert play.beat("A", 2, instance_id="j") == unknown
         assert play.come("A", instance_id=" ") == (INVALID, "InstanceId can't be empty.")
 
+    def test_a_dynamic_member_that_rejoins_with_an_instance_id_becomes_static(self, play: StreamsPlay) -> None:
+        play.come("A")
+        assert play.come("A", instance_id="i") == (2, ALL)
+        assert play.described().members[0].instance_id == "i"
+        assert play.beat("A", 2, instance_id="i") == (2, None)
+        assert play.beat("A", -2, instance_id="i") == (-2, None)
+        assert play.come("B", instance_id="i", process_id="process-A") == (2, ALL)
+
+    def test_a_static_member_that_rejoins_with_another_instance_id_gives_the_first_one_up(
+        self, play: StreamsPlay
+    ) -> None:
+        play.come("A", instance_id="i")
+        assert play.come("A", instance_id="j") == (2, ALL)
+        assert play.streams_group().static_members == {"j": "A"}
+        assert play.beat("A", 2, instance_id="i") == (Error.UNKNOWN_MEMBER_ID, "Instance id i is unknown.")
+        assert play.come("B", instance_id="i")[0] == 3
+        assert play.streams_group().static_members == {"j": "A", "i": "B"}
+
+    def test_a_change_of_a_static_member_without_its_instance_id_raises_the_epoch(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i")
+        assert play.beat("A", 2, rebalance_timeout_ms=7) == (3, None)
+        assert play.beat("A", 3, instance_id="i", rebalance_timeout_ms=8) == (3, None)
+
     def test_a_static_member_that_does_not_return_is_removed(self, play: StreamsPlay) -> None:
         play.come("A", instance_id="i")
         play.beat("A", -2, instance_id="i")
