@@ -165,8 +165,10 @@ def fire(store: GroupStore, group: StreamsGroup, key: TimerKey) -> None:
         case StreamsInitialDelay():
             _compute_delayed_target(store, group)
         case SessionExpiry(member_id=member_id):
-            text = f"Member {member_id} fenced from the group because its session expired."
-            _fence(store, group, key, Reason(Cause.SESSION_EXPIRED, text, member_id))
+            # the session of a static member that was replaced finds no member, as in Kafka
+            if member_id in group.members:
+                text = f"Member {member_id} fenced from the group because its session expired."
+                _fence(store, group, key, Reason(Cause.SESSION_EXPIRED, text, member_id))
         case RevocationTimeout(member_id=member_id):
             member = group.members.get(member_id)
             if member is not None and member.is_revoking and not member.has_left():
@@ -180,7 +182,6 @@ def fire(store: GroupStore, group: StreamsGroup, key: TimerKey) -> None:
 
 
 def _fence(store: GroupStore, group: StreamsGroup, key: SessionExpiry | RevocationTimeout, why: Reason) -> None:
-    assert key.member_id in group.members, f"{key.member_id} has a timer in group {group.id} and is no member"
     # counts if the removal cannot be written
     group.timers.set(key, group.now + RETRY_MS)
     remove(store, group, key.member_id, why)

@@ -304,6 +304,15 @@ class TestStaticMembersOfStreamsGroups:
         assert play.beat("A", 2, rebalance_timeout_ms=7) == (3, None)
         assert play.beat("A", 3, instance_id="i", rebalance_timeout_ms=8) == (3, None)
 
+    def test_the_session_of_a_static_member_that_was_replaced_ends_without_effect(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i", process_id="p")
+        play.beat("A", -2, instance_id="i")
+        play.wait(30_000)
+        play.come("B", instance_id="i", process_id="p")
+        play.wait(30_000)
+        assert list(play.streams_group().members) == ["B"]
+        assert play.beat("B", 2, instance_id="i") == (2, None)
+
     def test_a_static_member_that_does_not_return_is_removed(self, play: StreamsPlay) -> None:
         play.come("A", instance_id="i")
         play.beat("A", -2, instance_id="i")
