@@ -14,7 +14,7 @@ from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHear
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from koordinator.wire.messages.streams_group_heartbeat import KeyValue, StreamsGroupHeartbeatRequest, Topology
 
 from ..config.suggest import UnknownWord, did_you_mean
 from ..config.value_rules import INT_MAX
@@ -29,6 +29,7 @@ from ..core.groups.group import CONSUMER
 from ..core.groups.modern.member import LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ..core.groups.share.group import SHARE
 from ..core.groups.share.member import ShareMember
+from ..core.groups.streams.group import StreamsGroup
 from ..core.groups.streams.member import StreamsMember
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
@@ -100,7 +101,7 @@ class Verbs:
         """Remove a member as if its `max.poll.interval.ms` had expired, or as if its session had expired.
 
         A static member's client does not leave at a poll timeout (KIP-345): only its session can expire. One that uses
-        the consumer protocol leaves for a while (KIP-848).
+        the consumer or the streams protocol leaves for a while (KIP-848, KIP-1071).
         """
         if as_if not in AS_IF:
             choices = " or ".join(map(repr, AS_IF))
@@ -117,8 +118,7 @@ class Verbs:
             leaving = ShareGroupHeartbeatRequest(group_id=group, member_id=victim.id, member_epoch=LEAVING_EPOCH)
             return self._send_as(now, verb, victim, SHARE_VERSION, leaving)
         if isinstance(victim, StreamsMember):
-            going = StreamsGroupHeartbeatRequest(group_id=group, member_id=victim.id, member_epoch=LEAVING_EPOCH)
-            return self._send_as(now, verb, victim, STREAMS_VERSION, going)
+            return self._send_as(now, verb, victim, STREAMS_VERSION, _leave_streams(group, victim))
         if victim.is_static:
             raise ValueError(
                 f"member {member!r} is static: its client does not leave the group at a poll timeout, its session"
@@ -144,6 +144,10 @@ class Verbs:
             # a member that has not left keeps its instance id from others
             self._send_as(now, verb, previous, HEARTBEAT_VERSION, _leave(group, previous))
             return self._send_as(now, None, previous, HEARTBEAT_VERSION, _rejoin(group, previous))
+        if isinstance(target, StreamsGroup) and isinstance(previous, StreamsMember):
+            verb = self._verb(now, "fence", group, instance=previous.instance_id)
+            self._send_as(now, verb, previous, STREAMS_VERSION, _leave_streams(group, previous))
+            return self._send_as(now, None, previous, STREAMS_VERSION, _rejoin_streams(target, previous))
         protocols, protocol_type = _offer(previous)
         offered = [JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols]
         request = JoinGroupRequest(
@@ -340,11 +344,15 @@ class Verbs:
             trace.add(trace.now_us(), verb, node)
 
 
+def _leaving_epoch(member: BaseMember) -> int:
+    """Return the epoch of a member's last heartbeat; a static one leaves for a while."""
+    return STATIC_LEAVING_EPOCH if member.is_static else LEAVING_EPOCH
+
+
 def _leave(group: str, member: ConsumerMember) -> ConsumerGroupHeartbeatRequest:
-    """Return the last heartbeat of a member; a static one leaves for a while."""
-    epoch = STATIC_LEAVING_EPOCH if member.is_static else LEAVING_EPOCH
+    """Return the last heartbeat of a member of a consumer group."""
     return ConsumerGroupHeartbeatRequest(
-        group_id=group, member_id=member.id, member_epoch=epoch, instance_id=member.instance_id
+        group_id=group, member_id=member.id, member_epoch=_leaving_epoch(member), instance_id=member.instance_id
     )
 
 
@@ -360,6 +368,32 @@ def _rejoin(group: str, member: ConsumerMember) -> ConsumerGroupHeartbeatRequest
         subscribed_topic_regex=member.regex,
         server_assignor=member.assignor,
         topic_partitions=(),
+    )
+
+
+def _leave_streams(group: str, member: StreamsMember) -> StreamsGroupHeartbeatRequest:
+    """Return the last heartbeat of a member of a streams group."""
+    return StreamsGroupHeartbeatRequest(
+        group_id=group, member_id=member.id, member_epoch=_leaving_epoch(member), instance_id=member.instance_id
+    )
+
+
+def _rejoin_streams(group: StreamsGroup, member: StreamsMember) -> StreamsGroupHeartbeatRequest:
+    """Return the first heartbeat of a static member's successor: an instance of the application that restarts."""
+    assert group.topology is not None, f"streams group {group.id} has members and no topology"
+    return StreamsGroupHeartbeatRequest(
+        group_id=group.id,
+        member_id=f"{member.id}-successor",
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topology=Topology(epoch=group.topology.epoch, subtopologies=group.topology.subtopologies),
+        active_tasks=(),
+        standby_tasks=(),
+        warmup_tasks=(),
+        process_id=member.process_id,
+        user_endpoint=member.endpoint,
+        client_tags=tuple(KeyValue(key=key, value=text) for key, text in member.tags.items()),
     )
 
 

@@ -26,7 +26,8 @@ class VerbControls(GroupHandle):
     def evict(self, member: MemberLike, as_if: Literal["poll_timeout", "session"] = "poll_timeout") -> None:
         """Remove a member as if its `max.poll.interval.ms` or its session had expired.
 
-        The clock does not move (`expire_session` moves it). A static member can only be evicted by its session.
+        The clock does not move (`expire_session` moves it). A static member of a classic group can only be evicted by
+        its session; at a poll timeout one of a consumer or streams group leaves for a while, and keeps what it has.
         """
         self._port.call(Verbs.evict, group=self.id, member=member_name(member), as_if=as_if)
 

@@ -43,9 +43,9 @@ def beat(client: AskingClient, epoch: int, **fields: Any) -> Any:
     return client.ask(StreamsGroupHeartbeatRequest(group_id="g", member_id="A", member_epoch=epoch, **fields), 1)
 
 
-def joined(client: AskingClient) -> int:
+def joined(client: AskingClient, **fields: Any) -> int:
     """Join, and send heartbeats until there are tasks; return the epoch."""
-    response = beat(client, 0)
+    response = beat(client, 0, **fields)
     assert statuses(response) == [(3, "Internal topics are missing: app-store-changelog")]
     while not response.active_tasks:
         response = beat(client, response.member_epoch)
@@ -70,6 +70,23 @@ def test_an_evicted_member_is_unknown(cluster: Cluster, client: AskingClient, as
     cluster.group("g").evict("A", as_if=as_if)
     assert beat(client, epoch).error_code == Error.UNKNOWN_MEMBER_ID
     assert cluster.group("g").state == "Empty"
+
+
+def test_a_static_member_leaves_for_a_while_at_a_poll_timeout(cluster: Cluster, client: AskingClient) -> None:
+    epoch = joined(client, instance_id="i")
+    cluster.group("g").evict("i")
+    assert beat(client, epoch, instance_id="i").error_code == Error.FENCED_MEMBER_EPOCH
+    assert given(beat(client, 0, instance_id="i").active_tasks) == ALL
+    assert cluster.group("g").epoch == epoch
+
+
+def test_another_process_fences_a_static_member(cluster: Cluster, client: AskingClient) -> None:
+    epoch = joined(client, instance_id="i")
+    cluster.group("g").fence("i")
+    assert beat(client, epoch, instance_id="i").error_code == Error.FENCED_INSTANCE_ID
+    (member,) = cluster.group("g").members
+    assert (member.member_id, member.instance_id, member.assignment) == ("A-successor", "i", {"t": [0, 1, 2, 3]})
+    assert cluster.group("g").epoch == epoch
 
 
 def test_a_forced_rebalance_raises_the_epoch(cluster: Cluster, client: AskingClient) -> None:
