@@ -68,7 +68,7 @@ def beat(
     soft.endpoint_epoch += _raises_endpoint_epoch(store, before, member, has_tasks=has_tasks)
     by_endpoint = None
     if soft.endpoint_epoch != request.endpoint_information_epoch:
-        by_endpoint = partitions_by_endpoint(store, group, member, progress.configured)
+        by_endpoint = partitions_by_endpoint(store, group, member, replaced, progress.configured)
     dialect = store.dialect
     response = wire.StreamsGroupHeartbeatResponse(
         member_id=member.id,
@@ -95,7 +95,9 @@ def beat(
 def _raises_endpoint_epoch(store: GroupStore, before: StreamsMember, member: StreamsMember, *, has_tasks: bool) -> bool:
     """Return whether a heartbeat changes the partitions at an endpoint."""
     if store.dialect.endpoint_change_raises_its_epoch:
-        has_tasks = member.assigned != before.assigned or member.endpoint != before.endpoint
+        if member.endpoint != before.endpoint:
+            return True
+        has_tasks = member.assigned != before.assigned
     return has_tasks and member.endpoint is not None
 
 

@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 
 
 def partitions_by_endpoint(
-    store: GroupStore, group: StreamsGroup, updated: StreamsMember, configured: ConfiguredTopology
+    store: GroupStore,
+    group: StreamsGroup,
+    updated: StreamsMember,
+    replaced: StreamsMember | None,
+    configured: ConfiguredTopology,
 ) -> tuple[EndpointToPartitions, ...]:
     """Return a row for each member with an endpoint; the member of the heartbeat, as it is after it, is the last.
 
-    Raises RefusedError with UNKNOWN_SERVER_ERROR if there is such a member and the tasks are not known, as in Kafka.
+    The static member that it replaces has none. Raises RefusedError with UNKNOWN_SERVER_ERROR if there is a row and the
+    tasks are not known, as in Kafka.
     """
-    members = [member for member in group.ordered_members() if member.id != updated.id]
+    left_out = {updated.id} if replaced is None else {updated.id, replaced.id}
+    members = [member for member in group.ordered_members() if member.id not in left_out]
     return tuple(
         EndpointToPartitions(
             user_endpoint=each.endpoint,

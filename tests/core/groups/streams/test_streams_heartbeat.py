@@ -649,6 +649,20 @@ class TestEndpointsOfStreamsGroups:
             play.enter("A", user_endpoint=self.ENDPOINT)
             assert play.enter("A", user_endpoint=self.ENDPOINT).endpoint_information_epoch == epoch
 
+    def test_since_4_4_a_member_that_gives_its_endpoint_up_raises_the_epoch(self, play: StreamsPlay) -> None:
+        play.enter("A", user_endpoint=self.ENDPOINT)
+        # the epoch of a group's first join is lost
+        assert play.heart("A", 2, user_endpoint=wire.Endpoint(host="h", port=2)).endpoint_information_epoch == 1
+        response = play.enter("A", endpoint_information_epoch=1)
+        assert (response.endpoint_information_epoch, response.partitions_by_user_endpoint) == (2, ())
+
+    def test_a_static_member_that_was_replaced_has_no_endpoint(self, play: StreamsPlay) -> None:
+        play.enter("A", instance_id="i", user_endpoint=self.ENDPOINT)
+        play.beat("A", -2, instance_id="i")
+        other = wire.Endpoint(host="other", port=1)
+        response = play.enter("B", instance_id="i", user_endpoint=other)
+        assert [each.user_endpoint for each in response.partitions_by_user_endpoint] == [other]
+
     def test_an_endpoint_without_known_tasks_fails_the_heartbeat_as_in_kafka(self, play: StreamsPlay) -> None:
         response = play.enter("A", topology(subtopology(sources=["nosuch"])), user_endpoint=self.ENDPOINT)
         assert (response.error_code, response.error_message) == (Error.UNKNOWN_SERVER_ERROR, None)
