@@ -117,9 +117,7 @@ def advance(
     return StreamsProgress(reconciled, configured, records, status)
 
 
-def _raises_epoch(
-    request: wire.StreamsGroupHeartbeatRequest, before: StreamsMember, after: StreamsMember
-) -> bool:
+def _raises_epoch(request: wire.StreamsGroupHeartbeatRequest, before: StreamsMember, after: StreamsMember) -> bool:
     """Return whether a change of a member's metadata raises the epoch: every one, unless it names its instance id.
 
     Kafka: `hasStreamsMemberMetadataChanged`, `hasEpochRelevantMemberConfigChanged`.
