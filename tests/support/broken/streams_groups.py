@@ -27,7 +27,7 @@ STREAMS_GROUP_RULES = (
         STREAMS,
         "every change of a member's metadata raises the epoch",
         f"{GROUPS}/progress.py",
-        "raises = is_new or (after is not before and _raises_epoch(before, after))",
+        "raises = is_new or (after is not before and _raises_epoch(request, before, after))",
         "raises = is_new",
         _beat("MembersOfStreamsGroups::test_h131_every_change_of_a_member_raises_the_epoch"),
     ),
