@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from brokers.guarded_wire import THE_CLUSTER, G, GuardedWire, T, right
+from brokers.guarded_wire import THE_CLUSTER, G, GuardedWire, T, U, right
 from builders.acl_requests import GROUP, LITERAL, OPERATIONS, TOPIC
 
 from koordinator.wire.apis import ApiKey
@@ -39,6 +39,18 @@ def test_offsets_of_all_topics_are_those_of_topics_that_a_client_may_describe(of
     assert [(row.name, row.partitions[0].committed_offset) for row in answer.topics] == [("t", 7)]
     (group,) = offsets.asked(8, ApiKey.OFFSET_FETCH, groups=[{"group_id": "g", "topics": None}]).groups
     assert [row.name for row in group.topics] == ["t"]
+
+
+def test_a_group_that_is_asked_for_twice_has_two_rows_of_offsets(offsets: GuardedWire) -> None:
+    offsets.allow(right(G, DESCRIBE), right(T, DESCRIBE), right(U, DESCRIBE))
+    asked = ("g", "t"), ("h", "u"), ("g", "u")
+    rows = [{"group_id": group, "topics": [{"name": name, "partition_indexes": [0]}]} for group, name in asked]
+    answer = offsets.asked(8, ApiKey.OFFSET_FETCH, groups=rows)
+    assert [(row.group_id, row.error_code, [topic.name for topic in row.topics]) for row in answer.groups] == [
+        ("g", Error.NONE, ["t"]),
+        ("h", Error.GROUP_AUTHORIZATION_FAILED, []),
+        ("g", Error.NONE, ["u"]),
+    ]
 
 
 def test_the_row_of_a_group_with_an_error_names_no_refused_topics(wire: GuardedWire) -> None:

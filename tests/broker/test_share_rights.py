@@ -58,6 +58,13 @@ def test_start_offsets_of_all_topics_are_those_of_topics_that_a_client_may_descr
     assert topics_of(nodes, None) == {"t", "u"}
 
 
+def test_a_share_group_that_is_asked_for_twice_has_two_rows(nodes: GuardedNodes) -> None:
+    rows = [{"group_id": "g", "topics": [{"topic_name": name, "partitions": [0]}]} for name in ("t", "u")]
+    nodes.allow(right(G, DESCRIBE), right(T, DESCRIBE), right(U, DESCRIBE))
+    answer = nodes.asked(1, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, groups=rows)
+    assert [[topic.topic_name for topic in row.topics] for row in answer.groups] == [["t"], ["u"]]
+
+
 def test_the_row_of_a_share_group_with_an_error_names_no_refused_topics() -> None:
     nodes = GuardedNodes(2)
     nodes.allow(right((GROUP, "g", PREFIXED), DESCRIBE))

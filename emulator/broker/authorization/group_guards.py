@@ -87,15 +87,19 @@ def find_coordinator(client: Client, request: FindCoordinatorRequest) -> Refused
 
 def offset_fetch(client: Client, request: OffsetFetchRequest) -> Refused | Admitted:
     """Need Describe of each group, and of each topic; all topics are those that the client may describe."""
-    groups = [each for each in request.groups if client.may(Operation.DESCRIBE, ResourceType.GROUP, each.group_id)]
-    completions = {each.group_id: _fetched(client, each) for each in groups}
-    admitted = tuple(_without_refused(client, each) for each in groups)
+    seen = [client.may(Operation.DESCRIBE, ResourceType.GROUP, each.group_id) for each in request.groups]
+    asked = list(zip(request.groups, seen, strict=True))
 
     def complete(response: OffsetFetchResponse) -> OffsetFetchResponse:
-        answered = {each.group_id: completions[each.group_id](each) for each in response.groups}
-        rows = tuple(answered.get(each.group_id) or _group_refused(client, each) for each in request.groups)
-        return replace(response, groups=rows)
+        # by their places: a request may name a group twice
+        answered = iter(response.groups)
+        rows = (
+            _fetched(client, each, next(answered)) if is_seen else _group_refused(client, each)
+            for each, is_seen in asked
+        )
+        return replace(response, groups=tuple(rows))
 
+    admitted = tuple(_without_refused(client, each) for each, is_seen in asked if is_seen)
     if not admitted:
         return Refused(complete(OffsetFetchResponse()))
     return Admitted(replace(request, groups=admitted), complete)
@@ -112,21 +116,15 @@ def _is_seen(client: Client, row: object) -> bool:
     return name is None or client.can(Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 
-def _fetched(
-    client: Client, group: OffsetFetchRequestGroup
-) -> Callable[[OffsetFetchResponseGroup], OffsetFetchResponseGroup]:
-    """Return the function that adds the refused topics of a group, or leaves out those that it may not see."""
-
-    def complete(row: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-        if row.error_code:
-            return row
-        if group.topics is None:
-            return replace(row, topics=tuple(each for each in row.topics if _is_seen(client, each)))
-        refused = [_topic_refused(each) for each in group.topics if not _is_seen(client, each)]
-        early, others = early_rows(row.topics)
-        return replace(row, topics=(*others, *in_order([*early, *refused], group.topics)))
-
-    return complete
+def _fetched(client: Client, group: OffsetFetchRequestGroup, row: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+    """Return a row with the refused topics of its group, or without those that the client may not see."""
+    if row.error_code:
+        return row
+    if group.topics is None:
+        return replace(row, topics=tuple(each for each in row.topics if _is_seen(client, each)))
+    refused = [_topic_refused(each) for each in group.topics if not _is_seen(client, each)]
+    early, others = early_rows(row.topics)
+    return replace(row, topics=(*others, *in_order([*early, *refused], group.topics)))
 
 
 def _topic_refused(row: Any) -> OffsetFetchResponseTopics:  # noqa: ANN401 - a row of any version

@@ -53,23 +53,26 @@ def of_group(client: Client, request: Any) -> Refused | Admitted:  # noqa: ANN40
 
 def share_offsets(client: Client, request: DescribeShareGroupOffsetsRequest) -> Refused | Admitted:
     """Need Describe of each group, and of each topic; all topics are those that the client may describe."""
-    groups = [each for each in request.groups if client.may(Operation.DESCRIBE, ResourceType.GROUP, each.group_id)]
-    asked = {each.group_id: each for each in groups}
+    seen = [client.may(Operation.DESCRIBE, ResourceType.GROUP, each.group_id) for each in request.groups]
+    asked = list(zip(request.groups, seen, strict=True))
 
     def complete(response: DescribeShareGroupOffsetsResponse) -> DescribeShareGroupOffsetsResponse:
-        answered = {each.group_id: _with_refused(client, asked[each.group_id], each) for each in response.groups}
-        rows = tuple(
-            answered.get(each.group_id)
-            or DescribeShareGroupOffsetsResponseGroup(
+        # by their places: a request may name a group twice
+        answered = iter(response.groups)
+        rows = (
+            _with_refused(client, each, next(answered))
+            if is_seen
+            else DescribeShareGroupOffsetsResponseGroup(
                 group_id=each.group_id, error_code=Error.GROUP_AUTHORIZATION_FAILED
             )
-            for each in request.groups
+            for each, is_seen in asked
         )
-        return replace(response, groups=rows)
+        return replace(response, groups=tuple(rows))
 
-    if not groups:
+    admitted = tuple(_without_refused(client, each) for each, is_seen in asked if is_seen)
+    if not admitted:
         return Refused(complete(DescribeShareGroupOffsetsResponse()))
-    return Admitted(replace(request, groups=tuple(_without_refused(client, each) for each in groups)), complete)
+    return Admitted(replace(request, groups=admitted), complete)
 
 
 def _sees(client: Client, topic: str) -> bool:
