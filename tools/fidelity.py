@@ -154,8 +154,8 @@ NOT_EMULATED = {
     ApiKey.OFFSET_FETCH: "the ZooKeeper of brokers of 2.4 and 2.8",
     ApiKey.SHARE_FETCH: "the race of two fetches for one partition with a wait of 0; dead letters that share a batch",
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: "the half minute that an unknown partition takes",
-    ApiKey.JOIN_GROUP: "-1 for two protocols of one name (the first counts)",
-    ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",
+    ApiKey.JOIN_GROUP: "-1 for two protocols of one name (the first counts); in 2.8 the failure of a leader that uses a"
+    " version before 5 in a group with static members (35, or no answer until the next rebalance)",
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
     "policies",
     ApiKey.DESCRIBE_CONFIGS: "the loggers of a broker (42)",

@@ -650,6 +650,10 @@ class Dialect:
     rejection_removes_pending_id: bool = since("OLD")
     """Whether GROUP_MAX_SIZE_REACHED removes the pending member id of the request. Since 3.0 (apache/kafka#9958)."""
 
+    leave_fails_for_pending_instance: bool = before("OLD")
+    """Whether LeaveGroup with a pending member id and an instance id gets UNKNOWN_SERVER_ERROR. Up to 2.8 it ends
+    there, and the members before it have left (`GroupCoordinator.handleLeaveGroup`)."""
+
     pending_sync_expires: bool = since("2.8")
     """Whether members that do not send SyncGroup within the rebalance timeout are removed. Since 2.8.1 and 3.0
     (KAFKA-12890)."""

@@ -196,6 +196,22 @@ def test_e516_a_static_member_replaced_before_it_ever_joined_goes_on_as_any_othe
     assert (second.answer().member_id in members) is not play.since("2.5.0")
 
 
+@scenario(kip="KIP-345")
+def test_e517_a_pending_id_leaves_with_an_instance_id(play: Player) -> None:
+    a = play.stable_one()
+    pending = play.new_id()
+    answer = play.leave(a, (pending, "i4"), (pending, None)).answer()
+    # without members the rebalance is over at once, whatever id is pending
+    play.wait(0.1)
+    assert play.describe().row.group_state == "Empty"
+    if play.since("3.0.0"):
+        assert [row.error_code for row in answer.members] == [0, 0, 25]
+        assert play.join(pending).answer().error_code == 25
+    else:
+        assert (answer.error_code, answer.members) == (-1, ())
+        assert play.join(pending).answer().error_code == 0
+
+
 @scenario(kip="KIP-1242")
 def test_e998_a_client_may_name_the_broker_that_it_expects(play: Player) -> None:
     play.needs(ApiKey.API_VERSIONS, 5)

@@ -68,6 +68,8 @@ def leave(store: GroupStore, group: ClassicGroup, call: Call, request: LeaveGrou
     dialect, results, left = store.dialect, list[MemberResponse](), list[MemberIdentity]()
     for identity in request.members:
         was_pending = identity.member_id in group.pending_members
+        if was_pending and identity.group_instance_id is not None and dialect.leave_fails_for_pending_instance:
+            return store.reply(call, LeaveGroupResponse(error_code=Error.UNKNOWN_SERVER_ERROR))
         error = _remove_leaving_member(store, group, identity)
         results.append(leave_row(identity, error))
         if error is Error.NONE:
