@@ -126,9 +126,10 @@ class SilentMember:
     session_ends_ms: int | None
 
     def __str__(self) -> str:
-        gone = "" if self.is_connected else "has closed its connection without leaving the group; it "
+        name = self.instance_id or self.member_id
+        subject = name if self.is_connected else f"{name} has closed its connection without leaving the group; it"
         end = "" if self.session_ends_ms is None else f"; its session ends in {self.session_ends_ms / 1000:.1f} s"
-        return f"{self.instance_id or self.member_id} {gone}was last heard from {self.silent_ms / 1000:.1f} s ago{end}"
+        return f"{subject} was last heard from {self.silent_ms / 1000:.1f} s ago{end}"
 
 
 @value
