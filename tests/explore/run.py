@@ -6,7 +6,7 @@ scenarios with both answers. Exit status 1: an unexplained difference, too many 
 than committed in `exploring/coverage.py`. Others are chosen with `--of`: `transactions` of producers, `data` for
 topics and records, `fields` for unusual values in every request of groups and transactions, `shares` of share groups
 with unusual values, `assignments` of consumer groups by their coordinator, `migrations` between classic and consumer
-groups.
+groups, `streams` groups.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import click
 from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
-from exploring.consumers.rounds import explore_assignments, explore_migrations
+from exploring.consumers.rounds import explore_assignments, explore_migrations, explore_streams
 from exploring.coverage import figure, table
 from exploring.releases import RELEASES, Release
 from exploring.rendering import render_scenario
@@ -41,8 +41,11 @@ USUAL = ("3.9-old", "3.9-new", "4.4")
 LIVE = {"transactions": TRANSACTIONS, "data": DATA, "fields": FIELDS, "shares": SHARES}
 """Sequences without times, played over sockets to both sides."""
 
-CONSUMERS = {"assignments": ("3.9-new", "4.4"), "migrations": ("4.4",)}
-"""What is explored of consumer groups, and its usual brokers. 3.9 migrates groups by an internal setting, otherwise."""
+CONSUMERS = {"assignments": ("3.9-new", "4.4"), "migrations": ("4.4",), "streams": ("4.3", "4.4")}
+"""What is explored of consumer groups and streams groups, and its usual brokers. 3.9 migrates groups by an internal
+setting, otherwise."""
+
+EXPLORE = {"assignments": explore_assignments, "migrations": explore_migrations, "streams": explore_streams}
 
 BROKERS = {**CONSUMERS, "data": ("3.9-new", "4.4"), "shares": ("4.3", "4.4")}
 """The usual brokers of a kind, unless they are USUAL. 3.9 has one data plane."""
@@ -123,10 +126,9 @@ def explore_live(release: Release, seeds: list[int], kind: str) -> bool:
 
 
 def explore_consumers(release: Release, seeds: list[int], kind: str) -> bool:
-    """Explore groups of the consumer protocol; return whether all is well."""
+    """Explore groups of the consumer or the streams protocol; return whether all is well."""
     started = time.monotonic()
-    explored = explore_assignments if kind == "assignments" else explore_migrations
-    found = explored(release, seeds, partial(_say, f"{release.name} {kind}"))
+    found = EXPLORE[kind](release, seeds, partial(_say, f"{release.name} {kind}"))
     rows = {
         "groups compared": f"{found.groups:,}",
         "requests compared": f"{found.requests:,}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from clients.raw_member import Rival
-from scenes.play import Play
+from scenes.streams_play import StreamsPlay
 
 from exploring.comparison import UNORDERED
 from exploring.releases import settings_here
@@ -18,7 +18,12 @@ from exploring.steps import short
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.emulator.core.java.hash_tables import HashTable
 from koordinator.wire.codec import decode, encode
-from koordinator.wire.messages import consumer_group_describe, consumer_group_heartbeat
+from koordinator.wire.messages import (
+    consumer_group_describe,
+    consumer_group_heartbeat,
+    streams_group_describe,
+    streams_group_heartbeat,
+)
 from koordinator.wire.messages.consumer_protocol import read_assignment
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest
@@ -76,6 +81,7 @@ READS = (
     DescribeGroupsRequest,
     ListGroupsRequest,
     OffsetFetchRequest,
+    streams_group_describe.StreamsGroupDescribeRequest,
 )
 
 ROWS: Mapping[type, tuple[str, ...]] = {
@@ -86,6 +92,12 @@ ROWS: Mapping[type, tuple[str, ...]] = {
     consumer_group_describe.TopicPartitions: ("partitions",),
     consumer_group_heartbeat.Assignment: ("topic_partitions",),
     consumer_group_heartbeat.TopicPartitions: ("partitions",),
+    streams_group_describe.DescribedGroup: ("members",),
+    streams_group_describe.Assignment: ("active_tasks", "standby_tasks"),
+    streams_group_heartbeat.EndpointToPartitions: ("active_partitions", "standby_partitions"),
+    streams_group_heartbeat.StreamsGroupHeartbeatResponse: ("active_tasks", "standby_tasks"),
+    streams_group_heartbeat.TaskIds: ("partitions",),
+    streams_group_heartbeat.TopicPartition: ("partitions",),
 }
 """Rows in hash order."""
 
@@ -94,7 +106,7 @@ class DifferenceError(AssertionError):
     """The two sides gave different answers."""
 
 
-class Core(Play):
+class Core(StreamsPlay):
     """The core as a release, with the topics of a broker. Several threads share it, each with its own group."""
 
     def __init__(self, release: Release, settings: Mapping[str, str], topics: Mapping[str, tuple[int, UUID]]) -> None:

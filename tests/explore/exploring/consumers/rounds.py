@@ -19,6 +19,7 @@ from scenes.recorded_groups import Messages, Recording
 from exploring.consumers import histories
 from exploring.consumers.histories import MixedHistory
 from exploring.consumers.pair import ANSWER_S, LOOK_S, Core, DifferenceError, Pair
+from exploring.consumers.streams import StreamsHistory
 from exploring.releases import versions_of
 from koordinator.client.admin import Admin
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -54,6 +55,19 @@ MIGRATIONS: Mapping[str, Mapping[str, str]] = {
     "disabled": {"group.consumer.migration.policy": "disabled"},
 }
 """The setups of groups with both protocols; half of the seeds go to the first."""
+
+STREAMS = {
+    "group.coordinator.rebalance.protocols": "classic,consumer,streams",
+    "group.streams.heartbeat.interval.ms": "5000",
+    "group.streams.session.timeout.ms": "600000",
+    "group.streams.max.session.timeout.ms": "600000",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.num.standby.replicas": "1",
+    "group.streams.max.size": "5",
+    # with the answer, not in another thread
+    "group.streams.assignor.offload.enable": "false",
+}
 
 GROWING = ("growing", "growing mixed")
 
@@ -113,6 +127,14 @@ class Side:
         with self.core.lock:
             self.core.cluster.grow_topic(self.core.cluster.topics[name], count)
         self._await(name, count)
+
+    def await_internal(self, group: str) -> None:
+        """Wait until the coordinator knows the internal topics that the core has created for a streams group."""
+        with self.core.lock:
+            counts = {name: len(topic.logs) for name, topic in self.core.cluster.topics.items()}
+        for name, count in counts.items():
+            if name.startswith(f"{group}-"):
+                self._await(name, count)
 
     def _await(self, name: str, count: int) -> None:
         """Wait until the coordinator knows the partitions of a topic: a new group of its own gets them."""
@@ -189,6 +211,20 @@ def explore_migrations(release: Release, seeds: Sequence[int], say: Callable[[st
         if own:
             found.add(_explore(release, settings, histories.TOPICS, own, play, partial(_say, say, name)))
     return found
+
+
+def explore_streams(release: Release, seeds: Sequence[int], say: Callable[[str], None]) -> Findings:
+    """Compare all answers of random streams groups."""
+
+    def play(side: Side, seed: int, found: Findings) -> None:
+        pair = Pair(side.kafka.bootstrap_servers, side.core, f"streams-{seed}")
+        try:
+            StreamsHistory(random.Random(f"streams {seed}"), pair, side).play()
+        finally:
+            found.requests += pair.requests
+            pair.close()
+
+    return _explore(release, STREAMS, histories.TOPICS, seeds, play, say)
 
 
 def _say(say: Callable[[str], None], where: str, text: str) -> None:
