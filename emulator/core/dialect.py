@@ -388,6 +388,12 @@ class Dialect:
     """Whether heartbeats of streams groups may have the offsets of tasks, and warm-up tasks. Since 4.4
     (`GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures`)."""
 
+    streams_groups_refine_targets: bool = since("4.4")
+    """Whether members of a streams group go for a copy of the target, which the first heartbeat of its epoch makes, and
+    a request with the instance id of another member changes even if it is refused; and whether a member of a stable
+    group that has other tasks than its target raises the epoch. Since 4.4
+    (`GroupMetadataManager.refinedAssignmentForEpoch`, `StreamsGroup.relabelRefinedAssignment`)."""
+
     endpoint_change_raises_its_epoch: bool = since("4.4")
     """Whether the epoch of endpoints rises with the tasks and the endpoint of a member, not with each join; and whether
     a member that joins without an endpoint has none. Since 4.4

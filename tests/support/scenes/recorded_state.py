@@ -22,7 +22,7 @@ RECORDED = frozenset(
 )
 """The attributes of groups that records describe, besides the tables."""
 
-SOFT = frozenset({"configured", "_slots"})
+SOFT = frozenset({"configured", "refined", "_slots"})
 """The attributes in no record that a failed write gives back all the same."""
 
 _TABLE_CHANGES = (

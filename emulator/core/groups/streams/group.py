@@ -38,6 +38,8 @@ NAME = "sticky"
 FIRST_EPOCH = 1
 """The epoch of a new streams group, and the lowest of a member while the first target is delayed."""
 
+NOTHING_REFINED: tuple[int, Mapping[str, Tasks]] = (-1, {})
+
 NOT_VALIDATED = -1
 """The validated topology epoch while topics are missing or wrong."""
 
@@ -73,6 +75,9 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         """The settings of the latest target's assignor, as the group's record has them."""
         self.configured: ConfiguredTopology | None = None
         """The topology with the topics that exist; None after loading, until the next heartbeat."""
+        self.refined = NOTHING_REFINED
+        """A target epoch, and the tasks that its members go for. They are those of the target, unless a request had the
+        instance id of another member: it takes the tasks of that member, even if it is refused. Since 4.4."""
         self.soft = SoftState()
 
     @staticmethod
@@ -137,6 +142,17 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
             if partitions:
                 found[name] = partitions
         return found
+
+    def relabel(self, owner_id: str, member_id: str) -> None:
+        """Give the refined tasks of a member to the member of a request with its instance id.
+
+        Kafka: `StreamsGroup.relabelRefinedAssignment`, before any check of the request.
+        """
+        epoch, refined = self.refined
+        if owner_id in refined:
+            tasks = dict(refined)
+            tasks[member_id] = tasks.pop(owner_id)
+            self.refined = epoch, tasks
 
     def has_quiet_heartbeats(self, topics_version: int) -> bool:
         """Return whether heartbeats change nothing but sessions: they also notice changed topics."""

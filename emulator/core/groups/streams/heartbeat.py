@@ -18,7 +18,7 @@ from ..modern.membership import RETRY_MS, check_member
 from ..modern.steps import is_too_early, set_revocation_timeout
 from .group import SoftState
 from .internal_topics import creation, forbidden, told
-from .membership import identify, leave_for_a_while, remove, reported_offsets, with_heartbeat
+from .membership import identify, leave_for_a_while, remove, with_heartbeat
 from .progress import MISSING_CLIENT_TAGS, SHUTDOWN_APPLICATION, StreamsUpdate, advance
 from .queries import partitions_by_endpoint
 from .settings import StreamsSettings
@@ -54,7 +54,6 @@ def beat(
     """
     before, replaced = identify(store, group, request)
     after = with_heartbeat(store, before, call, request)
-    offsets = reported_offsets(group, request)
     progress = advance(store, group, request, StreamsUpdate(before, after, replaced))
     if progress.records and store.hold_if_frozen(group, call, request):
         return
@@ -62,8 +61,8 @@ def beat(
     not_allowed = forbidden(store, call, [topic.name for topic in missing])
     soft = SoftState() if is_new_group else group.soft
     soft.shutdown_by = soft.shutdown_by or (member.id if request.shutdown_application else None)
-    if offsets != ReportedOffsets():
-        soft.task_offsets[member.id] = offsets
+    if progress.offsets != ReportedOffsets():
+        soft.task_offsets[member.id] = progress.offsets
     has_tasks = request.member_epoch == JOINING_EPOCH or member.assigned != before.assigned
     soft.endpoint_epoch += _raises_endpoint_epoch(store, before, member, has_tasks=has_tasks)
     by_endpoint = None
@@ -83,7 +82,7 @@ def beat(
         endpoint_information_epoch=0 if is_new_group else soft.endpoint_epoch,
         partitions_by_user_endpoint=by_endpoint,
     )
-    unrecorded = None if is_new_group else {"configured": progress.configured}
+    unrecorded = None if is_new_group else {"configured": progress.configured, "refined": progress.refined}
     why = _reason(group, before, after, replaced)
     created = creation(missing) if missing and not not_allowed else None
     write(store, group, progress.records, why, (call, response), created, unrecorded=unrecorded)

@@ -75,6 +75,8 @@ def identify(
     if joins:
         _check_capacity(store, group, request)
     owner = None if instance_id is None else group.members.get(group.static_members.get(instance_id, ""))
+    if owner is not None and owner.id != request.member_id:
+        group.relabel(owner.id, request.member_id)
     if joins and owner is not None:
         if not owner.has_left():
             raise unreleased(owner, request.member_id, instance_id)

@@ -13,24 +13,27 @@ from koordinator.wire.messages.streams_group_records import StreamsGroupTopology
 
 from ...refusal import refused
 from ...timers import StreamsInitialDelay
+from ..modern.group import GroupState
 from ..modern.steps import is_too_early
 from ..modern.topics import metadata_hash
 from .group import FIRST_EPOCH, NOT_VALIDATED
-from .membership import owned_tasks, takeover
+from .membership import owned_tasks, reported_offsets, takeover
+from .partition_counts import broken
 from .reconciliation import holdings, reconcile
-from .records import current_record, group_record, member_record, topology_record
+from .records import RECORD_TYPES, current_record, group_record, member_record, topology_record
 from .settings import StreamsSettings
 from .target import compute_target, target_records
-from .tasks import NO_TASKS
+from .tasks import NO_TASKS, ReportedOffsets
 from .topology import configure_topology, required_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ..group_store import GroupStore
     from ..records import CoordinatorRecord
     from .group import StreamsGroup
     from .member import StreamsMember
+    from .tasks import Tasks
     from .topology import ConfiguredTopology
 
 STALE_TOPOLOGY, SHUTDOWN_APPLICATION, ASSIGNMENT_DELAYED, MISSING_CLIENT_TAGS = 0, 4, 5, 6
@@ -38,23 +41,30 @@ STALE_TOPOLOGY, SHUTDOWN_APPLICATION, ASSIGNMENT_DELAYED, MISSING_CLIENT_TAGS = 
 
 
 class StreamsUpdate(NamedTuple):
-    """A member before and after its heartbeat, and the static member whose place it takes."""
+    """A member before and after its heartbeat, the static member whose place it takes, and the offsets of its tasks.
+
+    The offsets are None until the rest of the request is checked.
+    """
 
     before: StreamsMember
     after: StreamsMember
     replaced: StreamsMember | None = None
+    offsets: ReportedOffsets | None = None
 
 
 class StreamsProgress(NamedTuple):
     """A member after its heartbeat, the topology with the topics that exist, and the records of all that has changed.
 
-    `status` is what the member has to know besides, but for topics and a shutdown.
+    `status` is what the member has to know besides, but for topics and a shutdown. `offsets` are those of its tasks,
+    and `refined` the tasks of a target epoch, as in the group.
     """
 
     member: StreamsMember
     configured: ConfiguredTopology
     records: list[CoordinatorRecord]
     status: list[wire.Status]
+    offsets: ReportedOffsets
+    refined: tuple[int, Mapping[str, Tasks]]
 
 
 def advance(
@@ -65,9 +75,10 @@ def advance(
 ) -> StreamsProgress:
     """Return the progress of a group and a member with its heartbeat; the group stays as it is, but for soft state.
 
-    Raises RefusedError with INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY or FENCED_MEMBER_EPOCH.
+    Raises RefusedError with INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY, FENCED_MEMBER_EPOCH, or UNKNOWN_SERVER_ERROR for
+    a topology with a negative epoch.
     """
-    before, after, replaced = update
+    before, after, replaced = update.before, update.after, update.replaced
     records = [] if replaced is None else takeover(group, replaced, before)
     status: list[wire.Status] = []
     is_new = replaced is None and after.id not in group.members
@@ -85,36 +96,70 @@ def advance(
     if configured.is_ready:
         for rows in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
             _check_tasks(configured, rows or ())
+    update = update._replace(offsets=reported_offsets(group, request))
     configs = StreamsSettings(store.cluster, group.id).assignment_configs
     raises |= code != group.metadata_hash or validated != group.validated_topology_epoch
     raises |= configs != group.assignment_configs
-    epoch = group.epoch + raises
-    if raises:
+    is_stable = store.dialect.streams_groups_refine_targets and not raises and group.state is GroupState.STABLE
+    refines = is_stable and group.targets.get(after.id, NO_TASKS) != after.assigned
+    epoch = group.epoch + (raises or refines)
+    if epoch > group.epoch:
         records.append(group_record(group.id, epoch, code, validated, configs))
     delay_ms = StreamsSettings(store.cluster, group.id).initial_rebalance_delay_ms
     if not group.members and delay_ms and StreamsInitialDelay() not in group.timers:
         group.timers.set(StreamsInitialDelay(), group.now + delay_ms)
     group.topics_seen = store.cluster.topics.version, epoch
-    target_owner = after if replaced is None else replaced
-    target, target_epoch = group.targets.get(target_owner.id, NO_TASKS), max(group.target_epoch, FIRST_EPOCH)
-    if StreamsInitialDelay() in group.timers:
-        target = NO_TASKS
-        status.append(_delayed("initial rebalance delay"))
-    elif target_epoch < epoch and is_too_early(store, group):
-        status.append(_delayed("assignment interval"))
-    elif target_epoch < epoch:
-        targets, target_epoch = compute_target(store, group, update, configured, configs), epoch
-        known = group.targets if replaced is None else {**group.targets, after.id: target}
-        target = targets[after.id]
-        records += target_records(store, group, known, targets, epoch)
+    if refines and StreamsInitialDelay() not in group.timers:
+        records.append(RECORD_TYPES.target_epoch_record(group.id, epoch, group.target_time))
+        target_epoch, targets = epoch, _known_targets(group, update)
+    else:
+        target_epoch, targets = _target(store, group, update, configured, epoch, records, status)
+    refined = group.refined
+    if is_stable or refined[0] != target_epoch or not store.dialect.streams_groups_refine_targets:
+        refined = target_epoch, targets
     reconciled = after
     if not after.is_settled(target_epoch):
         taken = holdings(group.members.values(), after.process_id)
         converts = store.dialect.streams_members_convert_tasks
+        target = refined[1].get(after.id, NO_TASKS)
         reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken, converts=converts)
     if reconciled is not after:
         records.append(current_record(group.id, reconciled))
-    return StreamsProgress(reconciled, configured, records, status)
+    return StreamsProgress(reconciled, configured, records, status, update.offsets or ReportedOffsets(), refined)
+
+
+def _target(  # noqa: PLR0913, PLR0917 - what a target depends on, and the lists to add to
+    store: GroupStore,
+    group: StreamsGroup,
+    update: StreamsUpdate,
+    configured: ConfiguredTopology,
+    epoch: int,
+    records: list[CoordinatorRecord],
+    status: list[wire.Status],
+) -> tuple[int, Mapping[str, Tasks]]:
+    """Return the target of a group at its epoch, or the one before if it is delayed; none during the initial delay."""
+    target_epoch = max(group.target_epoch, FIRST_EPOCH)
+    if StreamsInitialDelay() in group.timers:
+        status.append(_delayed("initial rebalance delay"))
+        return target_epoch, {}
+    known = _known_targets(group, update)
+    if target_epoch >= epoch:
+        return target_epoch, known
+    if is_too_early(store, group):
+        status.append(_delayed("assignment interval"))
+        return target_epoch, known
+    configs = StreamsSettings(store.cluster, group.id).assignment_configs
+    targets = compute_target(store, group, update, configured, configs)
+    records += target_records(store, group, known, targets, epoch)
+    return epoch, targets
+
+
+def _known_targets(group: StreamsGroup, update: StreamsUpdate) -> dict[str, Tasks]:
+    """Return the latest target, in which a static member has the tasks of the one that it replaces."""
+    known = dict(group.targets)
+    if update.replaced is not None:
+        known[update.after.id] = known.pop(update.replaced.id, NO_TASKS)
+    return known
 
 
 def _raises_epoch(request: wire.StreamsGroupHeartbeatRequest, before: StreamsMember, after: StreamsMember) -> bool:
@@ -141,6 +186,8 @@ def _topology_of(
     if request.topology is None:
         assert known is not None, "only a member that joins finds a group without a topology"
         return known
+    if request.topology.epoch < 0:
+        raise broken("The epoch of a topology must not be negative")
     topology = StreamsGroupTopologyValue(epoch=request.topology.epoch, subtopologies=request.topology.subtopologies)
     if known is None:
         records.append(topology_record(group.id, topology))

@@ -44,11 +44,14 @@ def compute_target(
     if not configured.is_ready or configured.subtopologies is None:
         return dict.fromkeys(ordered, NO_TASKS)
     dialect = store.dialect
+    reported = group.soft.task_offsets
+    if update is not None and update.offsets is not None:
+        reported = {**reported, update.after.id: update.offsets}
     specs = {
         member_id: StreamsMemberSpec(
             process_id=member.process_id,
             tasks=member.assigned if dialect.tasks_follow_state else group.targets.get(member_id, NO_TASKS),
-            offsets=group.soft.task_offsets.get(member_id, NOTHING_REPORTED).offsets,
+            offsets=reported.get(member_id, NOTHING_REPORTED).offsets,
         )
         for member_id, member in ordered.items()
     }

@@ -253,6 +253,16 @@ class TestTaskOffsets:
         assert orphan in play.streams_group().targets[heirs[which]].active
 
 
+    def test_offsets_count_for_the_target_of_their_own_heartbeat(self, play: StreamsPlay) -> None:
+        reads = topology(subtopology(sources=["later"]))
+        assert [play.come("A", reads)[0], play.come("B", reads)[0]] == [2, 3]
+        play.cluster.create_topic("later", 2)
+        assert play.beat("B", 3, task_offsets=(wire.TaskOffset(subtopology_id="0", partition=0, offset=9),)) == (
+            4,
+            {"0": [0]},
+        )
+
+
 class TestStaticMembersOfStreamsGroups:
     def test_a_static_member_returns_to_its_tasks(self, play: StreamsPlay) -> None:
         play.come("A", instance_id="i", process_id="p")
@@ -350,6 +360,14 @@ class TestTopologiesOfStreamsGroups:
         active: Any = play.appended[1].records[-1].value
         (row,) = active.active_tasks
         assert (row.partitions, row.assignment_epochs) == ((0, 1, 2, 3), (3, 3, 3, 3))
+
+    @pytest.mark.parametrize("is_first", [True, False])
+    def test_a_topology_with_a_negative_epoch_fails_the_join_as_in_kafka(
+        self, play: StreamsPlay, *, is_first: bool
+    ) -> None:
+        if not is_first:
+            play.come("A")
+        assert play.come("B", topology(epoch=-1)) == (Error.UNKNOWN_SERVER_ERROR, None)
 
     def test_h122_a_topology_does_not_change(self, play: StreamsPlay) -> None:
         play.come("A")

@@ -167,7 +167,8 @@ class StreamsHistory:
         if self._chance(0.2) and self._release.line >= OFFSETS_SINCE:
             rows = [TaskOffset(subtopology_id="0", partition=at, offset=self._number(0, 9)) for at in (0, 1)]
             fields["task_offsets"] = fields["task_end_offsets"] = tuple(rows)
-        return self._heartbeat(client, client.epoch, **self._owned(client, self._rng.choice(("nothing", "all"))), **fields)
+        owned = self._owned(client, self._rng.choice(("nothing", "all")))
+        return self._heartbeat(client, client.epoch, **owned, **fields)
 
     def leave(self) -> None:
         """Let a member leave, or a static one for a while."""
