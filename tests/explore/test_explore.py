@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
-from exploring.consumers.rounds import explore_assignments, explore_migrations
+from exploring.consumers.rounds import explore_assignments, explore_migrations, explore_streams
 from exploring.coverage import figure
 from exploring.releases import NEWEST
 from exploring.rounds import Exploration, Findings
@@ -52,5 +52,11 @@ def test_the_core_assigns_like_kafka() -> None:
 
 def test_the_core_answers_groups_that_change_their_protocol_like_kafka() -> None:
     found = explore_migrations(NEWEST, CONSUMER_SEEDS, print)
+    assert not found.differences, "\n".join(found.differences)
+    assert found.groups == len(CONSUMER_SEEDS)
+
+
+def test_the_core_answers_streams_groups_like_kafka() -> None:
+    found = explore_streams(NEWEST, CONSUMER_SEEDS, print)
     assert not found.differences, "\n".join(found.differences)
     assert found.groups == len(CONSUMER_SEEDS)

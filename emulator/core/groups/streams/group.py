@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from uuid import UUID
 
+    from koordinator.wire.messages.streams_group_heartbeat import EndpointToPartitions
+
     from ....config.settings import Settings
     from ...clock import GroupClock
     from ...cluster import ClusterState
@@ -51,7 +53,8 @@ class SoftState:
     `shutdown_by` is the member that asked all others to end. `endpoint_epoch` rises with the tasks of members that
     have an endpoint. `creating` are the internal topics that the broker is about to create, and `creation_errors` why
     it could not, each with the group time in ms until which it does not try again. Members report
-    `task_offsets`.
+    `task_offsets`. `endpoint_rows` are the partitions at endpoints as responses have had them, until the member or the
+    topology changes.
     """
 
     shutdown_by: str | None = None
@@ -59,6 +62,7 @@ class SoftState:
     creating: set[str] = field(default_factory=set)
     creation_errors: dict[str, tuple[str, int]] = field(default_factory=dict)
     task_offsets: dict[str, ReportedOffsets] = field(default_factory=dict)
+    endpoint_rows: dict[str, EndpointToPartitions] = field(default_factory=dict)
 
 
 class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
@@ -175,6 +179,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
             journal.set(self, "topology", record.value)
 
     def _put_member(self, member: StreamsMember, journal: Journal) -> None:
+        self.soft.endpoint_rows.pop(member.id, None)
         before = self.members.get(member.id)
         if before is not None and before.instance_id is not None and before.instance_id != member.instance_id:
             journal.pop(self.static_members, before.instance_id)
@@ -182,6 +187,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
     def _remove_member(self, member_id: str, journal: Journal) -> None:
         self.soft.task_offsets.pop(member_id, None)
+        self.soft.endpoint_rows.pop(member_id, None)
         super()._remove_member(member_id, journal)
 
 

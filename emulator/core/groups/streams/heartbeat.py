@@ -64,10 +64,15 @@ def beat(
     if progress.offsets != ReportedOffsets():
         soft.task_offsets[member.id] = progress.offsets
     has_tasks = request.member_epoch == JOINING_EPOCH or member.assigned != before.assigned
-    soft.endpoint_epoch += _raises_endpoint_epoch(store, before, member, has_tasks=has_tasks)
+    raises_endpoint_epoch = _raises_endpoint_epoch(store, before, member, has_tasks=has_tasks)
+    soft.endpoint_epoch += raises_endpoint_epoch
+    if progress.configured is not group.configured:
+        soft.endpoint_rows.clear()
+    elif has_tasks or raises_endpoint_epoch:
+        soft.endpoint_rows.pop(member.id, None)
     by_endpoint = None
     if soft.endpoint_epoch != request.endpoint_information_epoch:
-        by_endpoint = partitions_by_endpoint(store, group, member, replaced, progress.configured)
+        by_endpoint = partitions_by_endpoint(store, group, soft.endpoint_rows, member, replaced, progress.configured)
     dialect = store.dialect
     response = wire.StreamsGroupHeartbeatResponse(
         member_id=member.id,

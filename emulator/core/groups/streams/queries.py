@@ -24,26 +24,31 @@ if TYPE_CHECKING:
 def partitions_by_endpoint(
     store: GroupStore,
     group: StreamsGroup,
+    rows: dict[str, EndpointToPartitions],
     updated: StreamsMember,
     replaced: StreamsMember | None,
     configured: ConfiguredTopology,
 ) -> tuple[EndpointToPartitions, ...]:
     """Return a row for each member with an endpoint; the member of the heartbeat, as it is after it, is the last.
 
-    The static member that it replaces has none. Raises RefusedError with UNKNOWN_SERVER_ERROR if there is a row and the
+    The static member that it replaces has none. `rows` are those of responses before, by member id, which are repeated;
+    new ones are added. Raises RefusedError with UNKNOWN_SERVER_ERROR if there is a row and the
     tasks are not known, as in Kafka.
     """
     left_out = {updated.id} if replaced is None else {updated.id, replaced.id}
     members = [member for member in group.ordered_members() if member.id not in left_out]
-    return tuple(
-        EndpointToPartitions(
-            user_endpoint=each.endpoint,
-            active_partitions=_rows(store, configured, each.assigned.active),
-            standby_partitions=_rows(store, configured, each.assigned.standby),
-        )
-        for each in (*members, updated)
-        if each.endpoint is not None
-    )
+    listed = []
+    for each in (*members, updated):
+        if each.endpoint is None:
+            continue
+        if each.id not in rows:
+            rows[each.id] = EndpointToPartitions(
+                user_endpoint=each.endpoint,
+                active_partitions=_rows(store, configured, each.assigned.active),
+                standby_partitions=_rows(store, configured, each.assigned.standby),
+            )
+        listed.append(rows[each.id])
+    return tuple(listed)
 
 
 def _rows(store: GroupStore, configured: ConfiguredTopology, tasks: Collection[Task]) -> tuple[TopicPartition, ...]:

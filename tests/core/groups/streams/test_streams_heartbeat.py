@@ -252,7 +252,6 @@ class TestTaskOffsets:
         play.repeat(heirs[0])
         assert orphan in play.streams_group().targets[heirs[which]].active
 
-
     def test_offsets_count_for_the_target_of_their_own_heartbeat(self, play: StreamsPlay) -> None:
         reads = topology(subtopology(sources=["later"]))
         assert [play.come("A", reads)[0], play.come("B", reads)[0]] == [2, 3]
@@ -666,6 +665,17 @@ class TestEndpointsOfStreamsGroups:
             play = StreamsPlay(kafka_version=release)
             play.enter("A", user_endpoint=self.ENDPOINT)
             assert play.enter("A", user_endpoint=self.ENDPOINT).endpoint_information_epoch == epoch
+
+    def test_the_response_to_a_changed_endpoint_has_the_old_one_before_4_4(self) -> None:
+        other = wire.Endpoint(host="other", port=1)
+        for release, first in (("4.3", self.ENDPOINT), ("4.4", other)):
+            play = StreamsPlay(kafka_version=release)
+            play.enter("A", user_endpoint=self.ENDPOINT)
+            told = [
+                play.heart("A", epoch, endpoint_information_epoch=-1, **fields).partitions_by_user_endpoint
+                for epoch, fields in ((2, {}), (2, {"user_endpoint": other}), (3, {}))
+            ]
+            assert [rows[0].user_endpoint for rows in told] == [self.ENDPOINT, first, other]
 
     def test_since_4_4_a_member_that_gives_its_endpoint_up_raises_the_epoch(self, play: StreamsPlay) -> None:
         play.enter("A", user_endpoint=self.ENDPOINT)
