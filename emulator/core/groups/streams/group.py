@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages import streams_group_records as wire
 from koordinator.wire.values import mutable
 
+from ...journal import JournaledTable
 from ..modern.group import GroupState, ModernGroup
 from .member import StreamsMember
+from .reconciliation import Holdings
 from .records import RECORD_TYPES, group_record
 from .tasks import ReportedOffsets, Task, Tasks
 
@@ -39,6 +41,8 @@ NAME = "sticky"
 
 FIRST_EPOCH = 1
 """The epoch of a new streams group, and the lowest of a member while the first target is delayed."""
+
+STANDBY, WARMUP = "standby", "warmup"
 
 NOTHING_REFINED: tuple[int, Mapping[str, Tasks]] = (-1, {})
 
@@ -82,6 +86,10 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         self.refined = NOTHING_REFINED
         """A target epoch, and the tasks that its members go for. They are those of the target, unless a request had the
         instance id of another member: it takes the tasks of that member, even if it is refused. Since 4.4."""
+        self.active_at: JournaledTable[Task, str] = JournaledTable()
+        """The process of each active task, the last one of several."""
+        self.replicas_at: JournaledTable[tuple[str, Task], frozenset[str]] = JournaledTable()
+        """The processes of each standby and each warm-up task."""
         self.soft = SoftState()
 
     @staticmethod
@@ -147,6 +155,39 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
                 found[name] = partitions
         return found
 
+    def holdings(self, process_id: str) -> Holdings:
+        """Return the tasks that are taken, for a member of a process."""
+        replicas: dict[str, list[Task]] = {STANDBY: [], WARMUP: []}
+        for (kind, task), processes in self.replicas_at.items():
+            if process_id in processes:
+                replicas[kind].append(task)
+        active = frozenset(task for task, process in self.active_at.items() if process == process_id)
+        own = Tasks(active, frozenset(replicas[STANDBY]), frozenset(replicas[WARMUP]))
+        return Holdings(frozenset(self.active_at), own)
+
+    def _hold(self, member: StreamsMember, journal: Journal) -> None:
+        """Note the process of a member's tasks. Kafka: `StreamsGroup.addTaskProcessId`."""
+        held, process = member.held(), member.process_id
+        for task in held.active:
+            journal.put(self.active_at, task, process)
+        for key in _replicas(held):
+            journal.put(self.replicas_at, key, self.replicas_at.get(key, frozenset()) | {process})
+
+    def _release(self, member: StreamsMember | None, journal: Journal) -> None:
+        """Forget the process of a member's tasks, even if another member of it has one of them.
+
+        Kafka: `StreamsGroup.removeTaskProcessIds`.
+        """
+        if member is None:
+            return
+        held, process = member.held(), member.process_id
+        for task in held.active:
+            if self.active_at.get(task) == process:
+                journal.pop(self.active_at, task)
+        for key in _replicas(held):
+            if key in self.replicas_at:
+                journal.put(self.replicas_at, key, self.replicas_at[key] - {process})
+
     def relabel(self, owner_id: str, member_id: str) -> None:
         """Give the refined tasks of a member to the member of a request with its instance id.
 
@@ -181,6 +222,8 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     def _put_member(self, member: StreamsMember, journal: Journal) -> None:
         self.soft.endpoint_rows.pop(member.id, None)
         before = self.members.get(member.id)
+        self._release(before, journal)
+        self._hold(member, journal)
         if before is not None and before.instance_id is not None and before.instance_id != member.instance_id:
             journal.pop(self.static_members, before.instance_id)
         super()._put_member(member, journal)
@@ -188,7 +231,12 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     def _remove_member(self, member_id: str, journal: Journal) -> None:
         self.soft.task_offsets.pop(member_id, None)
         self.soft.endpoint_rows.pop(member_id, None)
+        self._release(self.members.get(member_id), journal)
         super()._remove_member(member_id, journal)
+
+
+def _replicas(tasks: Tasks) -> list[tuple[str, Task]]:
+    return [*((STANDBY, task) for task in tasks.standby), *((WARMUP, task) for task in tasks.warmup)]
 
 
 def inputs(topology: wire.StreamsGroupTopologyValue | None) -> list[str]:

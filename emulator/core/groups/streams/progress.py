@@ -19,7 +19,7 @@ from ..modern.topics import metadata_hash
 from .group import FIRST_EPOCH, NOT_VALIDATED
 from .membership import owned_tasks, reported_offsets, takeover
 from .partition_counts import broken
-from .reconciliation import holdings, reconcile
+from .reconciliation import reconcile
 from .records import RECORD_TYPES, current_record, group_record, member_record, topology_record
 from .settings import StreamsSettings
 from .target import compute_target, target_records
@@ -109,6 +109,7 @@ def advance(
     if not group.members and delay_ms and StreamsInitialDelay() not in group.timers:
         group.timers.set(StreamsInitialDelay(), group.now + delay_ms)
     group.topics_seen = store.cluster.topics.version, epoch
+    targets: Mapping[str, Tasks]
     if refines and StreamsInitialDelay() not in group.timers:
         records.append(RECORD_TYPES.target_epoch_record(group.id, epoch, group.target_time))
         target_epoch, targets = epoch, _known_targets(group, update)
@@ -119,7 +120,7 @@ def advance(
         refined = target_epoch, targets
     reconciled = after
     if not after.is_settled(target_epoch):
-        taken = holdings(group.members.values(), after.process_id)
+        taken = group.holdings(after.process_id)
         converts = store.dialect.streams_members_convert_tasks
         target = refined[1].get(after.id, NO_TASKS)
         reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken, converts=converts)

@@ -17,39 +17,25 @@ from .member import StreamsMemberState
 from .tasks import NO_TASKS, Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .member import StreamsMember
     from .tasks import Task
 
 
 @value
 class Holdings:
-    """The tasks that are taken: active ones of any process, and all of one process, assigned or to be revoked."""
+    """The tasks that are taken: active ones of any process, and those of one process, assigned or to be revoked."""
 
     active: frozenset[Task]
-    of_process: frozenset[Task]
+    of_process: Tasks
 
     def free(self, wanted: Tasks, own: Tasks) -> Tasks:
         """Return the tasks that a member of the process may get; those of its `own` of another type do not hinder."""
-        others_active = self.active | (self.of_process - own.standby - own.warmup)
+        active, standby, warmup = self.of_process.active, self.of_process.standby, self.of_process.warmup
         return Tasks(
-            wanted.active - others_active,
-            wanted.standby - (self.of_process - own.active - own.warmup),
-            wanted.warmup - (self.of_process - own.standby),
+            wanted.active - self.active - (standby - own.standby) - (warmup - own.warmup),
+            wanted.standby - (active - own.active) - standby - (warmup - own.warmup),
+            wanted.warmup - active - (standby - own.standby) - warmup,
         )
-
-
-def holdings(members: Iterable[StreamsMember], process_id: str) -> Holdings:
-    """Return the tasks that members have, and those of one process."""
-    active: set[Task] = set()
-    own: set[Task] = set()
-    for member in members:
-        held = member.held()
-        active |= held.active
-        if member.process_id == process_id:
-            own |= held.active | held.standby | held.warmup
-    return Holdings(frozenset(active), frozenset(own))
 
 
 def reconcile(

@@ -1,11 +1,14 @@
-"""The copy of a target that members of streams groups go for, since 4.4 (`StreamsGroup.relabelRefinedAssignment`)."""
+"""The copy of a target that members of streams groups go for, since 4.4, and the tasks that are taken meanwhile.
+
+Kafka: `StreamsGroup.relabelRefinedAssignment`, `removeTaskProcessIds`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from scenes.streams_play import ALL
+from scenes.streams_play import ALL, STATEFUL
 
 from koordinator.wire.errors import Error
 
@@ -53,3 +56,20 @@ def test_a_successor_goes_for_the_tasks_of_the_static_member_that_it_replaces(pl
     assert play.beat("S", -2, instance_id="i1")[0] == -2
     assert play.come("T", instance_id="i1", process_id="process-S") == (3, HALF)
     assert play.beat("A", 3) == (3, REST)
+
+
+def test_a_member_that_leaves_frees_the_tasks_of_its_process_that_another_member_still_has(play: StreamsPlay) -> None:
+    play.cluster.resource_configs[32]["g"] = {"streams.num.standby.replicas": "2"}
+    for member_id in "ABC":
+        play.enter(member_id, STATEFUL)
+    for _ in range(4):
+        for member_id in "ABC":
+            play.repeat(member_id)
+    group = play.streams_group()
+    shared = group.members["B"].assigned.standby & group.members["C"].assigned.standby
+    assert shared
+    play.heart("C", group.members["C"].epoch, process_id="process-B")
+    assert shared <= group.holdings("process-B").of_process.standby
+    play.beat("C", -1)
+    assert shared <= group.members["B"].assigned.standby
+    assert not shared & group.holdings("process-B").of_process.standby
