@@ -167,6 +167,8 @@ NOT_EMULATED = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "the loggers of a broker (42); in 2.4 logs that keep a broker's value after its "
     "deletion",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns where google-re2 is missing (128)",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "-1 for a topology with a negative epoch, which puppets send: it gives way to the "
+    "group's",
     ApiKey.ALTER_CLIENT_QUOTAS: "host names for the entity type `ip` (42), except `localhost`",
     ApiKey.DESCRIBE_QUORUM: "times (-1); the metadata log has a counter of changes for its end, and each broker is a "
     "voter",

@@ -18,7 +18,6 @@ from ..modern.steps import is_too_early
 from ..modern.topics import metadata_hash
 from .group import FIRST_EPOCH, NOT_VALIDATED
 from .membership import owned_tasks, reported_offsets, takeover
-from .partition_counts import broken
 from .reconciliation import reconcile
 from .records import RECORD_TYPES, current_record, group_record, member_record, topology_record
 from .settings import StreamsSettings
@@ -75,8 +74,7 @@ def advance(
 ) -> StreamsProgress:
     """Return the progress of a group and a member with its heartbeat; the group stays as it is, but for soft state.
 
-    Raises RefusedError with INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY, FENCED_MEMBER_EPOCH, or UNKNOWN_SERVER_ERROR for
-    a topology with a negative epoch.
+    Raises RefusedError with INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY or FENCED_MEMBER_EPOCH.
     """
     before, after, replaced = update.before, update.after, update.replaced
     records = [] if replaced is None else takeover(group, replaced, before)
@@ -126,6 +124,9 @@ def advance(
         reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken, converts=converts)
     if reconciled is not after:
         records.append(current_record(group.id, reconciled))
+    if StreamsInitialDelay() in group.timers:
+        # the target of this epoch is still to come
+        refined = group.refined
     return StreamsProgress(reconciled, configured, records, status, update.offsets or ReportedOffsets(), refined)
 
 
@@ -187,8 +188,6 @@ def _topology_of(
     if request.topology is None:
         assert known is not None, "only a member that joins finds a group without a topology"
         return known
-    if request.topology.epoch < 0:
-        raise broken("The epoch of a topology must not be negative")
     topology = StreamsGroupTopologyValue(epoch=request.topology.epoch, subtopologies=request.topology.subtopologies)
     if known is None:
         records.append(topology_record(group.id, topology))

@@ -360,14 +360,6 @@ class TestTopologiesOfStreamsGroups:
         (row,) = active.active_tasks
         assert (row.partitions, row.assignment_epochs) == ((0, 1, 2, 3), (3, 3, 3, 3))
 
-    @pytest.mark.parametrize("is_first", [True, False])
-    def test_a_topology_with_a_negative_epoch_fails_the_join_as_in_kafka(
-        self, play: StreamsPlay, *, is_first: bool
-    ) -> None:
-        if not is_first:
-            play.come("A")
-        assert play.come("B", topology(epoch=-1)) == (Error.UNKNOWN_SERVER_ERROR, None)
-
     def test_h122_a_topology_does_not_change(self, play: StreamsPlay) -> None:
         play.come("A")
         refusal = INVALID, "Topology updates are not supported yet."

@@ -135,7 +135,9 @@ class StreamsHistory:
             client.id = f"{client.name}.{self._made}"
         shape = self._topology
         if self._chance(0.04):
-            shape = Topology(epoch=shape.epoch + self._number(-1, 1), subtopologies=shape.subtopologies)
+            # a negative one is not emulated
+            epoch = max(0, shape.epoch + self._number(-1, 1))
+            shape = Topology(epoch=epoch, subtopologies=shape.subtopologies)
         elif self._chance(0.03):
             shape = self._any_topology()
         fields = self._details(0.4)
