@@ -124,9 +124,6 @@ def advance(
         reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken, converts=converts)
     if reconciled is not after:
         records.append(current_record(group.id, reconciled))
-    if StreamsInitialDelay() in group.timers:
-        # the target of this epoch is still to come
-        refined = group.refined
     return StreamsProgress(reconciled, configured, records, status, update.offsets or ReportedOffsets(), refined)
 
 
