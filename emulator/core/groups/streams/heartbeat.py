@@ -84,7 +84,8 @@ def beat(
         active_tasks=_rows(member.assigned.active) if has_tasks else None,
         standby_tasks=_rows(member.assigned.standby) if has_tasks else None,
         warmup_tasks=_rows(member.assigned.warmup) if has_tasks else None,
-        endpoint_information_epoch=0 if is_new_group else soft.endpoint_epoch,
+        # Kafka asks for a group of this id: it may be the Empty classic one that this one replaces
+        endpoint_information_epoch=0 if is_new_group and group.origin is None else soft.endpoint_epoch,
         partitions_by_user_endpoint=by_endpoint,
     )
     unrecorded = None if is_new_group else {"configured": progress.configured, "refined": progress.refined}

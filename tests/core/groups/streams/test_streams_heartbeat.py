@@ -714,6 +714,14 @@ class TestStreamsGroupsAndOtherKinds:
         assert play.coordinator.store.groups["g"].kind == "classic"
         assert play.coordinator.store.groups["g"].offsets["t", 0].offset == 5
 
+    def test_the_first_endpoint_has_an_epoch_in_the_place_of_an_empty_classic_group_alone(
+        self, play: StreamsPlay
+    ) -> None:
+        endpoint = wire.Endpoint(host="h", port=1)
+        play.emptied()
+        assert play.enter("A", user_endpoint=endpoint).endpoint_information_epoch == 1
+        assert play.enter("A", group="new", user_endpoint=endpoint).endpoint_information_epoch == 0
+
     def test_a_refused_join_leaves_an_empty_classic_group(self, play: StreamsPlay) -> None:
         play.emptied()
         assert play.come("A", topology(subtopology(copartition_groups=(wire.CopartitionGroup(source_topics=(9,)),))))[
