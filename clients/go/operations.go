@@ -1589,7 +1589,7 @@ func (o EvictOptions) into(v values) {
 
 // Evict removes a member as if its max.poll.interval.ms had expired, or as if its session had expired. A static
 // member's client does not leave at a poll timeout (KIP-345): only its session can expire. One that uses the consumer
-// protocol leaves for a while (KIP-848).
+// or the streams protocol leaves for a while (KIP-848, KIP-1071).
 func (h groupOperations) Evict(member string, options ...EvictOptions) {
 	h.t.Helper()
 	v := values{}

@@ -1621,8 +1621,8 @@ export class GroupOperations extends Handle {
 
   /**
    * Remove a member as if its `max.poll.interval.ms` had expired, or as if its session had expired. A static member's
-   * client does not leave at a poll timeout (KIP-345): only its session can expire. One that uses the consumer
-   * protocol leaves for a while (KIP-848).
+   * client does not leave at a poll timeout (KIP-345): only its session can expire. One that uses the consumer or the
+   * streams protocol leaves for a while (KIP-848, KIP-1071).
    * @param {string} member
    * @param {{ asIf?: string }} [options]
    * @returns {Promise<void>}

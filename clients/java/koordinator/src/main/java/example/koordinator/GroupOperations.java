@@ -467,7 +467,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Removes a member as if its {@code max.poll.interval.ms} had expired, or as if its session had expired. A static
      * member's client does not leave at a poll timeout (KIP-345): only its session can expire. One that uses the
-     * consumer protocol leaves for a while (KIP-848).
+     * consumer or the streams protocol leaves for a while (KIP-848, KIP-1071).
      */
     public void evict(String member) {
         evict(member, options -> {});
@@ -476,7 +476,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Removes a member as if its {@code max.poll.interval.ms} had expired, or as if its session had expired. A static
      * member's client does not leave at a poll timeout (KIP-345): only its session can expire. One that uses the
-     * consumer protocol leaves for a while (KIP-848).
+     * consumer or the streams protocol leaves for a while (KIP-848, KIP-1071).
      */
     public void evict(String member, Consumer<EvictOptions> options) {
         var given = new EvictOptions();
