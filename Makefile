@@ -206,7 +206,8 @@ suites: $(VENV)/with-dev ## run Kafka's tools and applications, those of other l
 # The number of random sequences; SEED, above, is the first seed.
 SEEDS ?= 200
 
-# What `make explore` plays: OF="assignments migrations streams" for groups of the newer protocols, OF=data for the data plane.
+# What `make explore` plays: OF="assignments migrations streams" for groups of the newer protocols, OF=data for the data
+# plane.
 OF ?= groups transactions
 
 explore: $(VENV)/with-dev ## compare random request sequences with real Kafka brokers (OF, SEEDS, SEED; needs Java 17, Maven)

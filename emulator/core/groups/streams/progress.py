@@ -22,7 +22,7 @@ from .reconciliation import reconcile
 from .records import RECORD_TYPES, current_record, group_record, member_record, topology_record
 from .settings import StreamsSettings
 from .target import compute_target, target_records
-from .tasks import NO_TASKS, ReportedOffsets
+from .tasks import NO_TASKS
 from .topology import configure_topology, required_topics
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..records import CoordinatorRecord
     from .group import StreamsGroup
     from .member import StreamsMember
-    from .tasks import Tasks
+    from .tasks import ReportedOffsets, Tasks
     from .topology import ConfiguredTopology
 
 STALE_TOPOLOGY, SHUTDOWN_APPLICATION, ASSIGNMENT_DELAYED, MISSING_CLIENT_TAGS = 0, 4, 5, 6
@@ -94,7 +94,8 @@ def advance(
     if configured.is_ready:
         for rows in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
             _check_tasks(configured, rows or ())
-    update = update._replace(offsets=reported_offsets(group, request))
+    offsets = reported_offsets(group, request)
+    update = update._replace(offsets=offsets)
     configs = StreamsSettings(store.cluster, group.id).assignment_configs
     raises |= code != group.metadata_hash or validated != group.validated_topology_epoch
     raises |= configs != group.assignment_configs
@@ -124,7 +125,7 @@ def advance(
         reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken, converts=converts)
     if reconciled is not after:
         records.append(current_record(group.id, reconciled))
-    return StreamsProgress(reconciled, configured, records, status, update.offsets or ReportedOffsets(), refined)
+    return StreamsProgress(reconciled, configured, records, status, offsets, refined)
 
 
 def _target(  # noqa: PLR0913, PLR0917 - what a target depends on, and the lists to add to

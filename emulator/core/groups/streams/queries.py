@@ -32,8 +32,8 @@ def partitions_by_endpoint(
     """Return a row for each member with an endpoint; the member of the heartbeat, as it is after it, is the last.
 
     The static member that it replaces has none. `rows` are those of responses before, by member id, which are repeated;
-    new ones are added. Raises RefusedError with UNKNOWN_SERVER_ERROR if there is a row and the
-    tasks are not known, as in Kafka.
+    new ones are added. Raises RefusedError with UNKNOWN_SERVER_ERROR if there is a row and the tasks are not known, as
+    in Kafka.
     """
     left_out = {updated.id} if replaced is None else {updated.id, replaced.id}
     members = [member for member in group.ordered_members() if member.id not in left_out]
